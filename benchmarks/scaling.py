@@ -72,8 +72,9 @@ def evaluating(n_rows: int, n_orderings: int, n_positions: int) -> dict[str, flo
     table = torch.zeros(n_orderings, n_rows, dtype=torch.float64)
     with torch.no_grad():
         for rows in chunks(n_rows, bytes_per_row(model), NEAR_BYTES):
-            path = IncrementalDecoder(model, torch.randperm(D, generator=generator), rows.stop - rows.start)
-            table[-1, rows] = decode(path, complete_rows(model, x)[rows], stop=n_positions).log_probs.sum(1)
+            ordering, given = torch.randperm(D, generator=generator), complete_rows(model, x)[rows]
+            path = IncrementalDecoder(model, ordering, len(given))
+            table[-1, rows] = decode(path, given, ordering.expand(given.shape), stop=n_positions).log_probs.sum(1)
     return {"peak_mib": memory_peak() - before, "chunk_rows": float(NEAR_BYTES // bytes_per_row(model))}
 
 

@@ -44,7 +44,7 @@ def test_ragged_rows_equal_separate_rows(name, n_variables, generator):
         x, stage = some_rows(model, 40, generator), stages(model, 40, ordering, generator)
         found = decode_rows(model, x, ordering, stage)
         own = in_stages(model, ordering, stage)
-        twin = decode(FullDecoder(model, own), x.gather(1, own)).log_probs
+        twin = decode(FullDecoder(model, own), x.gather(1, own), own).log_probs
         expected = torch.zeros_like(twin).scatter_(1, own, twin)
         close(found.log_probs, expected.masked_fill(stage != 1, 0))
         assert torch.equal(found.values, x)
@@ -56,9 +56,9 @@ def test_ragged_decoder_equals_full_decoder(name, chunk, generator):
     model = build(name, 7)
     ordering = orderings_of(model, 1, generator)[0]
     x, stage = some_rows(model, 40, generator), stages(model, 40, ordering, generator)
-    given, along = x[:, ordering], stage[:, ordering]
-    fast = decode(RaggedDecoder(model, ordering, along), given, stage=along, chunk=chunk)
-    slow = decode(FullDecoder(model, ordering.expand(40, -1)), given, stage=along, chunk=chunk)
+    given, along, variable = x[:, ordering], stage[:, ordering], ordering.expand(40, -1)
+    fast = decode(RaggedDecoder(model, ordering, along), given, variable, stage=along, chunk=chunk)
+    slow = decode(FullDecoder(model, variable), given, variable, stage=along, chunk=chunk)
     close(fast.log_probs, slow.log_probs)
     close(decode_rows(model, x, ordering.expand(40, -1), stage, chunk=chunk).log_probs[:, ordering], slow.log_probs)
 
@@ -117,7 +117,7 @@ def test_each_state_is_scored_once(generator):
     decoder = IncrementalDecoder(model, torch.arange(5), len(x))
     inner = decoder.scores
     decoder.scores = lambda positions, given: asked.append(len(x[given])) or inner(positions, given)
-    decode(decoder, x)
+    decode(decoder, x, torch.arange(5).expand(x.shape))
     assert asked == [1, 2, 6, 6, 24]
     assert decoder.shared
     assert not FullDecoder(model, torch.arange(5).expand(3, -1)).shared

@@ -1,5 +1,7 @@
 """Continuous variables: codes between knots, whose weights the model reads and predicts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -13,6 +15,7 @@ from nadek.models.codes import split_missing
 from nadek.models.cores import DeepConfig
 from nadek.models.variables import variables_of
 from nadek.training import prepare
+from support.models import seeded
 from zoo import _remembering
 
 LEVELS, KNOTS = (4, 2, 3, 1, 5), ((), None, (), None, (0, 3))
@@ -48,8 +51,8 @@ def test_columns_interpolate_between_knots(generator):
 
 
 @pytest.mark.parametrize("remembers", [False, True])
-def test_decoders_agree_on_numbers(model, generator, remembers):
-    model = _remembering(model, generator) if remembers else model
+def test_decoders_agree_on_numbers(sharp, generator, remembers):
+    model = _remembering(sharp, generator) if remembers else sharp
     x, ordering = codes(40, generator), torch.tensor([2, 0, 4, 1, 3])
     whole = log_prob(model, x, ordering=ordering, decoder="full")
     for decoder in ("batched", "incremental"):
@@ -60,18 +63,53 @@ def test_decoders_agree_on_numbers(model, generator, remembers):
     torch.testing.assert_close(seen, one_by_one, rtol=0, atol=1e-11)
 
 
-def test_density_is_the_spline_of_the_knots(model, generator):
+SHARPNESS = (1.7, 1.0, 0.6, 1.0, 2.5)
+
+
+@pytest.fixture
+def sharp(model):
+    config = replace(model.config, sharpness=SHARPNESS)
+    network = IterativeNADE(config, generator=seeded()).double().eval()
+    network.load_state_dict(model.state_dict())
+    return network
+
+
+def by_quadrature(p, j, n_points=2000):
+    """Codes of a variable, what lies near each and the log-density there, slowly; ``p`` is of its knots."""
+    (first, last), n = RUNS[CONTINUOUS.index(j)], LEVELS[j]
+    inside = first + (np.arange(n_points) + 0.5) / n_points * (last - first)
+    codes = np.concatenate([np.arange(n), inside])
+    own = [0.5 if k in (first, last) else float(not first < k < last) for k in range(n)]
+    widths = np.concatenate([own, np.full(n_points, (last - first) / n_points)])
+    line = np.interp(codes, np.arange(n), np.log(p[:n]))
+    return codes, widths, line - np.log(widths @ np.exp(line))
+
+
+def test_logarithm_of_the_density_is_straight_between_knots(sharp, generator):
     x = codes(30, generator)
     unknown = x.clone()
     unknown[:, CONTINUOUS] = torch.nan
-    p = level_probabilities(model, unknown)
+    p = level_probabilities(sharp, unknown)
     for j in CONTINUOUS:
         ordering = torch.tensor([1, 3, j, *(k for k in CONTINUOUS if k != j)])
         row = unknown.clone()
         row[:, j] = x[:, j]
-        spline = (p[:, j] * (1 - (x[:, [j]] - torch.arange(5)).abs()).clamp(min=0)).sum(1).log()
-        given = log_prob(model, unknown, orderings=ordering[None])[0]
-        torch.testing.assert_close(log_prob(model, row, orderings=ordering[None])[0] - given, spline)
+        log_p = (
+            log_prob(sharp, row, orderings=ordering[None])[0] - log_prob(sharp, unknown, orderings=ordering[None])[0]
+        )
+        for one, of_knots, found in zip(x[:, j], p[:, j].numpy(), log_p, strict=True):
+            _, widths, line = by_quadrature(of_knots, j)
+            height = (line[: LEVELS[j]] * (1 - abs(np.arange(LEVELS[j]) - one.item())).clip(0)).sum()
+            assert found.item() == pytest.approx(height, abs=1e-6)
+            assert widths @ np.exp(line) == pytest.approx(1)
+
+
+def test_sharpness_scales_the_logits_of_answers_only(model, sharp, generator):
+    x = codes(10, generator)
+    x[:, 0] = torch.nan
+    p, sharper = (level_probabilities(network, x)[:, 0, :4] for network in (model, sharp))
+    torch.testing.assert_close((1.7 * p.log()).softmax(1), sharper)
+    assert torch.equal(model(x, x.isnan())[-1], sharp(x, x.isnan())[-1])
 
 
 def test_costs_are_cross_entropies_of_weights(model, generator):
@@ -82,22 +120,22 @@ def test_costs_are_cross_entropies_of_weights(model, generator):
     torch.testing.assert_close(step_costs(model, x, hidden)[-1], -5 * (weights * log_p).sum(1))
 
 
-def test_draws_follow_the_spline(model, generator):
-    """The third variable is drawn given the exact number of the first: the mixture over its spline."""
-    drawn = sample(model, 40_000, orderings=torch.tensor([[0, 2, 4, 1, 3]]), generator=generator).double()
-    x = torch.full((300, 5), torch.nan, dtype=torch.float64)
-    first = level_probabilities(model, x[:1])[0, 0, :4].numpy()
-    grid = np.arange(0.005, 3, 0.01)
-    density, ends = np.interp(grid, np.arange(4), first) * 0.01, first[[0, 3]] / 2
-    assert (drawn[:, 0] == 0).double().mean() == pytest.approx(ends[0], abs=0.012)  # half a bin has the code of the end
-    for edge in np.quantile(grid, [0.2, 0.5, 0.8]):
-        assert (drawn[:, 0] < edge).double().mean() == pytest.approx(ends[0] + density[grid < edge].sum(), abs=0.012)
-    x[:, 0] = torch.from_numpy(grid)
-    x[[0, -1], 0] = torch.tensor([0.0, 3.0], dtype=torch.float64)
-    weight = np.concatenate((density[:1] + ends[0], density[1:-1], density[-1:] + ends[1]))
-    second = weight @ level_probabilities(model, x)[:, 2, :3].numpy()
-    # at the ends of the line half of a knot's codes are a third away, the others are its own
-    assert drawn[:, 2].mean() == pytest.approx(second @ [1 / 6, 1, 2 - 1 / 6], abs=0.012)
+def test_draws_follow_the_density(sharp, generator):
+    """The third variable is drawn given the exact number of the first: a mixture over its density."""
+    drawn = sample(sharp, 40_000, orderings=torch.tensor([[0, 2, 4, 1, 3]]), generator=generator).double()
+    x = torch.full((1, 5), torch.nan, dtype=torch.float64)
+    first, widths, line = by_quadrature(level_probabilities(sharp, x)[0, 0].numpy(), 0, 300)
+    weight = widths * np.exp(line)
+    assert (drawn[:, 0] == 0).double().mean() == pytest.approx(weight[0], abs=0.012)  # half a bin has its code
+    for edge in np.quantile(first, [0.2, 0.5, 0.8]) + 1e-3:
+        assert (drawn[:, 0] < edge).double().mean() == pytest.approx(weight[first < edge].sum(), abs=0.012)
+    x = x.expand(len(first), 5).clone()
+    x[:, 0] = torch.from_numpy(first)
+    mean = 0.0
+    for share, of_knots in zip(weight, level_probabilities(sharp, x)[:, 2].numpy(), strict=True):
+        second, widths, line = by_quadrature(of_knots, 2, 300)
+        mean += share * (widths * np.exp(line)) @ second
+    assert drawn[:, 2].mean() == pytest.approx(mean, abs=0.012)
 
 
 def test_single_numbers_have_no_codes_around_them(model, generator):
@@ -109,18 +147,17 @@ def test_single_numbers_have_no_codes_around_them(model, generator):
 
 def test_most_probable_answers_are_knots(model, generator):
     x = codes(30, generator)
-    assert (explain_cells(model, x).log_prob <= 0).all()
     x[:, 0] = torch.nan
     best = level_probabilities(model, x)[:, 0].argmax(1)
     assert torch.equal(greedy(model, x, ordering=torch.arange(5)).x[:, 0], best.double())
 
 
 @pytest.mark.parametrize("j", range(5))
-def test_surprise_is_the_part_of_draws_as_improbable(model, generator, j):
+def test_surprise_is_the_part_of_draws_as_improbable(sharp, generator, j):
     """Of codes that the model draws given the others, exp(-s) have a surprise of s or more."""
     x = codes(1, generator).repeat(4000, 1)
     x[:, j] = torch.nan
-    surprise = explain_cells(model, impute(model, x, generator=generator)).surprise[:, j].sort().values
+    surprise = explain_cells(sharp, impute(sharp, x, generator=generator)).surprise[:, j].sort().values
     for s in surprise[::200]:
         assert (surprise >= s - 1e-6).double().mean() == pytest.approx((-s).exp().item(), abs=0.03)
 

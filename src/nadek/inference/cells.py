@@ -18,6 +18,10 @@ SURE_DECIMALS = 3
 """Decimals of a surprise by which cells are ordered: others may be those of rounding, which differ by the batch."""
 
 
+EQUAL = 1e-9
+"""Log-probabilities so near are equal: they may differ by rounding."""
+
+
 class Explanation(NamedTuple):
     """Observed cells given all others, returned by `explain_cells`; NaN where missing."""
 
@@ -77,42 +81,22 @@ def explain_cells(
     cells = Explanation(*torch.full((3, *x.shape), torch.nan, dtype=torch.float64, device=x.device))
     values = x.masked_fill(missing, 0)
     row, variable = (~missing).nonzero(as_tuple=True)
-    joined = torch.zeros(2, x.shape[1], 1, device=x.device) if model.variables.knots is None else model.variables.reach
     for part in chunks(len(row), bytes_per_row(model)):
         r, j = row[part], variable[part]
         itself, unknown = j[:, None] == place, missing[r]
         if model.own_ordering is not None:
             in_stages(model, model.own_ordering, unknown.long() * 2 + itself)  # refuses what it cannot answer
         scores = cell_scores(model, values[r], unknown | itself, j)
-        levels, log_p = model.variables.level_log_probs(scores), model.variables.log_prob(scores, x[r, j])
+        levels, log_p = model.variables.level_log_probs(scores, j), model.variables.log_prob(scores, x[r, j], j)
         cells.log_prob[r, j], cells.expected[r, j] = log_p, levels.argmax(-1).double()
         farther = torch.zeros_like(log_p) if outwards is None else outwards[r, j]
-        cells.surprise[r, j] = _log_at_most(levels, log_p, farther, joined[:, j]).neg().clamp(min=0) + 0.0  # no -0.0
+        p = model.variables.up_to(levels, log_p + farther + EQUAL, j)
+        is_outside = (farther < 0) | (p == 0)  # no float is as small as some of them
+        outside = torch.where(is_outside, log_p + farther - math.log(2), -torch.inf)
+        cells.surprise[r, j] = torch.logaddexp(p.log(), outside).neg().clamp(min=0) + 0.0  # no -0.0
         report(int(r[-1]), len(x))
     report(len(x), len(x))
     return cells
-
-
-def _log_at_most(
-    levels: Float[Tensor, "N L"],
-    log_p: Float[Tensor, " N"],
-    outwards: Float[Tensor, " N"],
-    joined: Float[Tensor, "2 N #L"],
-) -> Float[Tensor, " N"]:
-    """Return log-probabilities of all values at most as probable as log_p and ``outwards`` together.
-
-    Between two levels the density is a straight line: each half of a level has an end of it. What lies outwards is as
-    probable as half a level, and less so the farther it is.
-    """
-    p, log_p = levels.exp(), log_p + outwards
-    most, total = (log_p + 1e-9).exp().unsqueeze(-1), torch.zeros_like(log_p)  # equal ones may differ by rounding
-    for reaches, shift in zip(joined, (1, -1), strict=True):
-        end = torch.where(reaches > 0, (p + p.roll(shift, -1)) / 2, p)
-        low, high = torch.minimum(p, end), torch.maximum(p, end)
-        part = torch.where(high > low, (most - low) / (high - low), (most >= low).to(p)).clamp(0, 1)
-        total += (part * (low + torch.minimum(high, most)) / 4).sum(-1)
-    is_outside = (outwards < 0) | (total == 0)  # no float is as small as some of them
-    return torch.logaddexp(total.log(), torch.where(is_outside, log_p - math.log(2), -torch.inf))
 
 
 def cell_scores(

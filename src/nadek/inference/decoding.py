@@ -96,16 +96,16 @@ class Decoded(NamedTuple):
 def decode(
     decoder: Decoder,
     given: Shaped[Tensor, "B D"],
+    variable: Int[Tensor, "B D"],
     *,
     start: int = 0,
     stop: int | None = None,
     stage: Shaped[Tensor, "B D"] | None = None,
     draw: Draw | None = None,
-    variable: Int[Tensor, "B D"] | None = None,
     chunk: Chunk = 1,
     turn: Sequence[int] | None = None,
 ) -> Decoded:
-    """Visit every variable once, **in visiting order**; NaN in ``given`` asks for a draw of ``variable``.
+    """Visit every ``variable`` once, **in visiting order**; NaN in ``given`` asks for a draw.
 
     Positions before ``start`` are revealed without a score. Rows that differ have a stage a cell (see
     `nadek.inference.orderings`). Variables within a chunk are independent, given those before it; chunks are cut by
@@ -133,10 +133,9 @@ def decode(
         scores = decoder.scores(positions, distinct).double()[state]
         value = values[rows, positions]
         if draw is not None:
-            assert variable is not None
             value = torch.where(value.isnan(), draw(scores, variable[rows, positions], rows), value)
             values[rows, positions] = value
-        log_p = decoder.variables.log_prob(scores, value)
+        log_p = decoder.variables.log_prob(scores, value, variable[rows, positions])
         log_probs[rows, positions] = log_p if visited is None else log_p.masked_fill(~visited[rows], 0)
         if positions.stop < stop:
             reveal(positions, visited)
@@ -173,11 +172,11 @@ def decode_rows(
     decoded = decode(
         decoder,
         given,
+        along,
         start=start,
         stop=stop,
         stage=differing,
         draw=draw,
-        variable=along,
         chunk=chunk,
         turn=turn,
     )

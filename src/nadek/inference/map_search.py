@@ -62,8 +62,8 @@ def greedy(
         return _most_certain_first(model, x)
     along = _ordering(model, x, ordering, generator)
 
-    def most_probable(scores: Tensor, *_: object) -> Tensor:
-        return model.variables.level_log_probs(scores).argmax(-1).to(scores.dtype)
+    def most_probable(scores: Tensor, variable: Tensor, _: object) -> Tensor:
+        return model.variables.level_log_probs(scores, variable).argmax(-1).to(scores.dtype)
 
     return complete(model, x, most_probable, along)
 
@@ -128,9 +128,10 @@ def _most_certain_first(model: ConditionalModel, x: Tensor) -> Completed:
             missing = out[rows].isnan()
             logits = model(out[rows], missing)[-1].double()
             certain, level = model.variables.level_probabilities(logits).max(-1)
-            best, variable = certain.masked_fill(~missing, -1).max(1)
-            out[rows, variable] = level.gather(1, variable[:, None]).squeeze(1).to(out.dtype)
-            log_prob[rows] += best.log()
+            variable = certain.masked_fill(~missing, -1).argmax(1)
+            best = level.gather(1, variable[:, None]).squeeze(1).to(out.dtype)
+            out[rows, variable] = best
+            log_prob[rows] += model.variables.log_prob(model.variables.scores(logits, variable), best, variable)
     return Completed(out, log_prob)
 
 
@@ -154,8 +155,9 @@ def _extended(
     """Return the best partial completions with one more variable, best first; absent levels are at -infinity."""
     n_rows, n_beams, n_variables = beams.shape
     shown = beams.flatten(0, 1)
-    scores = cell_scores(model, shown, shown.isnan(), variable.repeat_interleave(n_beams))
-    levels = model.variables.level_log_probs(scores).unflatten(0, (n_rows, n_beams))
+    variables = variable.repeat_interleave(n_beams)
+    scores = cell_scores(model, shown, shown.isnan(), variables)
+    levels = model.variables.level_log_probs(scores, variables).unflatten(0, (n_rows, n_beams))
     n_levels = levels.shape[2]
     best, place = (log_prob.unsqueeze(2) + levels).flatten(1).topk(min(width, n_beams * n_levels), dim=1)
     extended = beams.gather(1, (place // n_levels).unsqueeze(2).expand(-1, -1, n_variables))

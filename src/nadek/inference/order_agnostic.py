@@ -164,14 +164,14 @@ def fixed_order_costs(
     For one step and binary variables the first layer of all D conditionals is one cumulative sum (Larochelle and Murray
     2011). A stride above 1 makes it an estimate, unbiased if ``start`` is uniform on 0 to stride - 1.
     """
-    visited = x[:, ordering].to(model.b.dtype)
+    visited, counted = x[:, ordering].to(model.b.dtype), ordering[start::stride].expand(len(x), -1)
     is_plain = model.steps == 1 and isinstance(model.variables, BinaryVariables) and model.can_decode_incrementally
     if is_plain and isinstance(model, IterativeNADE) and model.confidence is None:
         scores = _one_step_conditionals(model, visited, ordering, start, stride, generator)
     else:
         scores = _conditionals(model, x, ordering, torch.arange(start, x.shape[1], stride, device=x.device), generator)
     scores = scores.to(_precise(scores.dtype))
-    return -stride * model.variables.log_prob(scores, visited[:, start::stride]).sum(1).unsqueeze(0)
+    return -stride * model.variables.log_prob(scores, visited[:, start::stride], counted).sum(1).unsqueeze(0)
 
 
 def l2_penalty(model: nn.Module) -> Float[Tensor, ""]:

@@ -104,7 +104,7 @@ def _score_cells(
             missing = rank[r] >= starts[rank[r, j]].unsqueeze(1)
             values = x[row[r]]
             scores = cell_scores(model, values, missing, j, dtype=dtype)
-            log_p = model.variables.log_prob(scores, values.gather(1, j.unsqueeze(1)).squeeze(1))
+            log_p = model.variables.log_prob(scores, values.gather(1, j.unsqueeze(1)).squeeze(1), j)
             out.index_add_(0, pair[r], log_p)
         report(part.stop, len(out))
     return out.view(len(orderings), n_rows)

@@ -96,13 +96,23 @@ class BinaryVariables(nn.Module):
         """Return the scores of consecutive variables."""
         return logits
 
-    def log_prob(self, scores: Float[Tensor, "*batch"], level: Shaped[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+    def log_prob(
+        self, scores: Float[Tensor, "*batch"], level: Shaped[Tensor, "*batch"], variable: Int[Tensor, "*batch"]
+    ) -> Float[Tensor, "*batch"]:
         """Return one level's log-probability a row, in nats: the logarithm of Eq. 8, finite for every finite logit."""
         return -F.softplus(scores * (1 - 2 * level.to(scores.dtype)))
 
-    def level_log_probs(self, scores: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch L"]:
+    def level_log_probs(
+        self, scores: Float[Tensor, "*batch"], variable: Int[Tensor, "*batch"]
+    ) -> Float[Tensor, "*batch L"]:
         """Return the log-probability of every level, in nats."""
         return F.logsigmoid(torch.stack([-scores, scores], dim=-1))
+
+    def up_to(
+        self, log_probs: Float[Tensor, "*batch L"], most: Float[Tensor, "*batch"], variable: Int[Tensor, "*batch"]
+    ) -> Float[Tensor, "*batch"]:
+        """Return the probability of all codes of at most a log-probability, from those of `level_log_probs`."""
+        return torch.where(log_probs <= most.unsqueeze(-1), log_probs.exp(), 0).sum(-1)
 
     def sample(
         self, scores: Float[Tensor, "*batch"], variable: Int[Tensor, "*batch"], u: Float[Tensor, "*batch n"]

@@ -1,5 +1,6 @@
 """Structures of networks, saved in ``config.json``."""
 
+import math
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 
@@ -26,6 +27,8 @@ class ModelConfig:
             together (see `nadek.models.ordinal_kernel`).
         knots: for each variable of numbers the levels that stand for a single number, None for others; None without
             any such variable. Codes may lie between other levels (see `nadek.models.variables`).
+        sharpness: factor on the logits of each variable in the densities of numbers (`nadek.training.fit_sharpness`);
+            None for 1.
         confidence: number of knots of a learnt factor on the logits, by the part of a row that is given (see
             `nadek.models.confidence`); None for no factor.
         factors: number of factors of a first guess at the ordinal variables (see `nadek.models.first_guess`), which
@@ -49,6 +52,7 @@ class ModelConfig:
     levels: tuple[int, ...] | None = None
     ordinal: tuple[int, ...] | None = None
     knots: tuple[tuple[int, ...] | None, ...] | None = None
+    sharpness: tuple[float, ...] | None = None
     confidence: int | None = None
     factors: int | None = None
     init_std: float | None = None
@@ -69,6 +73,9 @@ class ModelConfig:
                 raise ValueError(f"levels: expected 1 to {MAX_LEVELS} levels, found {n} for variable {variable}")
         if self.knots is not None and len(self.knots) != len(self.levels or ()):
             raise ValueError(f"knots: expected one entry for each variable with levels, found {len(self.knots)}")
+        factors = self.sharpness or ()
+        if self.sharpness is not None and (len(factors) != last + 1 or not all(0 < one < math.inf for one in factors)):
+            raise ValueError(f"sharpness: expected a number above 0 for each of {last + 1} variables, found {factors}")
         if len(set(ordinal)) < len(ordinal) or not all(0 <= place <= last for place in ordinal):
             raise ValueError(f"ordinal: expected places from 0 to {last}, each at most once, found {ordinal}")
         if self.factors and not any((self.levels or {j: 2})[j] > 2 for j in ordinal):

@@ -6,15 +6,16 @@ its columns are masked together. Where every variable is binary, C = D, and the 
 
 The levels of a *continuous* variable are knots along a line of numbers, and a code may lie between two of them: 2.3
 has the weights 0.7 and 0.3 for the knots 2 and 3. The model reads these weights in place of one-hot columns, and
-predicts them. Its density is a linear spline, ``sum over k of p_k weight_k(code)``: a knot stands for the codes less
-than 1 away from it, most of all for those nearby. Knots of a single number have no codes around them.
+learns to predict them. The logarithm of its density is a linear spline, ``s (0.7 l_2 + 0.3 l_3)`` at 2.3, less that
+of the integral; l are the logits, and the *sharpness* s of the variable comes from rows that were not learnt
+(`nadek.training.fit_sharpness`). Knots of a single number have no codes around them.
 
 The layers above speak of variables, and call a `Variables` where columns matter:
 
 - ``encode``, ``expand``: codes and masks as columns;
 - ``probabilities``, ``level_probabilities``, ``costs``, ``cross_entropy``, ``mix_logits``: all variables at once, from
   the logits of all columns;
-- ``scores``, ``log_prob``, ``level_log_probs``, ``sample``: one variable a row, as decoding visits it;
+- ``scores``, ``log_prob``, ``level_log_probs``, ``up_to``, ``sample``: one variable a row, as decoding visits it;
 - ``permute``, ``column_order``, ``first_column``, ``columns``, ``scores_at``, ``probabilities_from``, ``mix_scores``,
   and ``places`` of ``encode`` and ``expand``: consecutive variables of a decoder that permuted the columns.
 """
@@ -33,6 +34,7 @@ from torch.nn import functional as F
 from nadek.kernels.cpu import whole_vectors
 from nadek.kernels.linear import add_product, affine
 from nadek.models.binary_variables import LOG_ZERO, BinaryVariables, LogMeans, clamped_mean, log_mix
+from nadek.models.knot_densities import KnotDensities
 
 Knots: TypeAlias = Sequence[Sequence[int] | None] | None
 """For each continuous variable its knots that stand for a single number, None for others; None without any."""
@@ -53,7 +55,7 @@ class MixedVariables(nn.Module):
     them, where L is the largest number of levels.
     """
 
-    def __init__(self, levels: Sequence[int], knots: Knots = None) -> None:
+    def __init__(self, levels: Sequence[int], knots: Knots = None, sharpness: Sequence[float] | None = None) -> None:
         super().__init__()
         self.levels, self.knots = tuple(levels), knots
         self.n_uniforms = 1 if knots is None else 2
@@ -78,7 +80,7 @@ class MixedVariables(nn.Module):
         cell = torch.where(every < n_levels[:, None], first[:, None] + every, self.n_cells)
         self.column, self.cell, self.top = fixed(column), fixed(cell), fixed(n_levels - 1)
         self.variable, self.level, self.logistic = fixed(variable), fixed(level), fixed((n_levels == 2)[variable])
-        self.reach = fixed(_reach(levels, knots or [None] * len(levels)))
+        self.densities = None if knots is None else KnotDensities(levels, knots, sharpness)
         self.place, self.in_table = fixed(cell[variable, level]), fixed(in_table[variable])
 
     def encode(self, x: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Shaped[Tensor, "*batch C"]:
@@ -107,7 +109,9 @@ class MixedVariables(nn.Module):
         return self.probabilities(affine(h, V, b) if b.ndim == 1 else add_product(b, h, V), first)
 
     def level_probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch D L"]:
-        """See `BinaryVariables`; 0 for levels that do not exist."""
+        """See `BinaryVariables`; 0 for levels that do not exist, and sharpened ones of knots."""
+        if self.densities is not None:
+            logits = logits * self.expand(self.densities.sharpness.to(logits.dtype))
         return self._of_levels(self._cells(logits))
 
     def costs(self, logits: Float[Tensor, "*batch C"], x: Shaped[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
@@ -157,29 +161,42 @@ class MixedVariables(nn.Module):
         """See `BinaryVariables`."""
         return self._scores(_padded(logits), self.column[places, : max(self.levels[places])], places.start)
 
-    def log_prob(self, scores: Float[Tensor, "*batch L"], level: Shaped[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """See `BinaryVariables`; for a code between two levels their mixture, see above."""
-        log_probs = self.level_log_probs(scores)
-        if self.knots is not None:
-            levels, weights = _around(level, scores.shape[-1] - 1)
-            return (log_probs.gather(-1, levels) + weights.log()).logsumexp(-1)
-        return log_probs.gather(-1, level.long().unsqueeze(-1)).squeeze(-1)
+    def log_prob(
+        self,
+        scores: Float[Tensor, "*batch L"],
+        level: Shaped[Tensor, "*batch"],
+        variable: Int[Tensor, "*batch"],
+    ) -> Float[Tensor, "*batch"]:
+        """See `BinaryVariables`; for a code between two levels a log-density, see above."""
+        log_probs = self.level_log_probs(scores, variable)
+        if self.knots is None:
+            return log_probs.gather(-1, level.long().unsqueeze(-1)).squeeze(-1)
+        levels, weights = _around(level, scores.shape[-1] - 1)
+        return torch.where(weights > 0, weights * log_probs.gather(-1, levels), 0).sum(-1)
 
-    def level_log_probs(self, scores: Float[Tensor, "*batch L"]) -> Float[Tensor, "*batch L"]:
-        """See `BinaryVariables`; -infinity for levels that do not exist."""
-        return scores.log_softmax(-1)
+    def level_log_probs(
+        self, scores: Float[Tensor, "*batch L"], variable: Int[Tensor, "*batch"]
+    ) -> Float[Tensor, "*batch L"]:
+        """See `BinaryVariables`; -infinity for levels that do not exist, and log-densities at knots."""
+        return scores.log_softmax(-1) if self.densities is None else self.densities.log_densities(scores, variable)
+
+    def up_to(
+        self, log_probs: Float[Tensor, "*batch L"], most: Float[Tensor, "*batch"], variable: Int[Tensor, "*batch"]
+    ) -> Float[Tensor, "*batch"]:
+        """See `BinaryVariables`."""
+        if self.densities is not None:
+            return self.densities.up_to(log_probs, most, variable)
+        return torch.where(log_probs <= most.unsqueeze(-1), log_probs.exp(), 0).sum(-1)
 
     def sample(
         self, scores: Float[Tensor, "*batch L"], variable: Int[Tensor, "*batch"], u: Float[Tensor, "*batch n"]
     ) -> Float[Tensor, "*batch"]:
         """See `BinaryVariables`."""
+        if self.densities is not None:
+            return self.densities.sample(scores, variable, u)
         below = scores.softmax(-1).cumsum(-1)
         level = (u[..., :1] >= below).sum(-1).minimum(self.top[variable])  # the sum may be less than 1
-        if self.knots is None:
-            return level.to(scores.dtype)
-        away = 2 * u[..., 1] - 1
-        left, right = self.reach[:, variable, level].to(scores.dtype)
-        return level + torch.where(away < 0, -left, right) * (1 - (1 - away.abs()).sqrt())  # of triangular density
+        return level.to(scores.dtype)
 
     def permute(self, ordering: Int[Tensor, " D"]) -> "MixedVariables":
         """See `BinaryVariables`."""
@@ -242,9 +259,11 @@ class MixedVariables(nn.Module):
 Variables = BinaryVariables | MixedVariables
 
 
-def variables_of(levels: Sequence[int], knots: Knots = None) -> Variables:
+def variables_of(levels: Sequence[int], knots: Knots = None, sharpness: Sequence[float] | None = None) -> Variables:
     """Return the variables with these numbers of levels, some of them continuous."""
-    return BinaryVariables(len(levels)) if set(levels) == {2} and knots is None else MixedVariables(levels, knots)
+    if set(levels) == {2} and knots is None:
+        return BinaryVariables(len(levels))
+    return MixedVariables(levels, knots, sharpness)
 
 
 def _tables(levels: Sequence[int]) -> list[tuple[list[int], int]]:
@@ -269,16 +288,6 @@ def _around(
     below = codes.long().clamp(min=0).clamp(max=top)
     part = codes - below
     return torch.stack([below, (below + 1).clamp(max=top)], -1), torch.stack([1 - part, part], -1)
-
-
-def _reach(levels: Sequence[int], knots: Sequence[Sequence[int] | None]) -> Float[Tensor, "2 D L"]:
-    """Return 1 where codes reach from a level to its neighbour."""
-    reach = torch.zeros(2, len(levels), max(levels))
-    for j, (n, single) in enumerate(zip(levels, knots, strict=True)):
-        for k in range(0 if single is None else n - 1):
-            if not {k, k + 1} & set(single or ()):
-                reach[1, j, k] = reach[0, j, k + 1] = 1
-    return reach
 
 
 def masked_columns(columns: Shaped[Tensor, "*batch C"], hidden: Bool[Tensor, "*batch C"]) -> Shaped[Tensor, "*batch C"]:

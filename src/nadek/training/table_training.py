@@ -18,6 +18,7 @@ from nadek.models.model_config import NetworkConfig
 from nadek.models.registry import build
 from nadek.training.fit_factors import fit_factors
 from nadek.training.fit_memory import Gain, add_memory
+from nadek.training.fit_sharpness import fit_sharpness
 from nadek.training.loop import fit
 from nadek.training.prepare import Rows, column_means
 from nadek.training.state import Epoch, TrainingState
@@ -139,6 +140,10 @@ def fit_table(
         resume=resume,
         **options,
     )
+    if validation is not None and recipe.model.knots is not None and recipe.model.ordering is None:
+        assert isinstance(network, IterativeNADE)
+        law = recipe.training.mask_distribution(recipe.training.phases[-1]).law
+        fit_sharpness(network, validation, law=law, generator=torch.Generator(device).manual_seed(recipe.seed))
     if not recipe.memory or validation is None:
         return FittedTable(network, history)
     if optional_memory and (len(validation.values) < ENOUGH_ROWS or rows.weights is not None):

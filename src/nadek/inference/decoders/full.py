@@ -22,6 +22,7 @@ class Decoder(Protocol):
     """
 
     variables: Variables
+    """Those of the model, in its own order."""
     shared: bool
     """True if all rows follow one ordering: rows with the same revealed values are then in the same state."""
 

@@ -28,7 +28,8 @@ class IncrementalDecoder:
         exact = model.b.dtype
         dtype = exact if dtype is None else dtype
         self.steps, self.block = model.steps, block_size(dtype, model.W.device, n_rows * model.W.numel())
-        self.variables, columns = model.variables.permute(ordering), model.variables.column_order(ordering)
+        self.variables, columns = model.variables, model.variables.column_order(ordering)
+        self.along = model.variables.permute(ordering)
         self.shared, self.fill = True, model.fill[columns]
         W, V, b = model.W.t()[columns].contiguous(), model.output_weight[columns].contiguous(), model.b[columns]
         A = None if model.A is None else model.A.t()[ordering]
@@ -55,18 +56,18 @@ class IncrementalDecoder:
     def scores(self, positions: slice, rows: Rows = ALL) -> Float[Tensor, "n w ..."]:
         """See `Decoder`."""
         guess = None if self.first_guess is None else self.first_guess.logits(self.evidence.select(rows))
-        h, columns = self._hidden(positions.start, rows, guess), self.variables.columns(positions)
+        h, columns = self._hidden(positions.start, rows, guess), self.along.columns(positions)
         logits = torch.addmm(self.b_exact[columns], h.to(self.seen.dtype), self.V_exact[columns].t())
         logits = logits if guess is None else logits + guess[:, columns]
         if self.confidence is not None:
-            logits = self.confidence(self.n_revealed[rows] / len(self.variables.levels)).unsqueeze(1) * logits
-        return self.variables.scores_at(logits, positions)
+            logits = self.confidence(self.n_revealed[rows] / len(self.along.levels)).unsqueeze(1) * logits
+        return self.along.scores_at(logits, positions)
 
     def reveal(self, positions: slice, value: Shaped[Tensor, "B w"], where: Bool[Tensor, "B w"] | None = None) -> None:
         """See `Decoder`; all rows are shown the same variables."""
         assert where is None
-        shown = self.variables.encode(value, positions).to(self.seen.dtype)
-        self._add(positions, shown, self.fill[self.variables.columns(positions)].unsqueeze(0))
+        shown = self.along.encode(value, positions).to(self.seen.dtype)
+        self._add(positions, shown, self.fill[self.along.columns(positions)].unsqueeze(0))
 
     def _hidden(self, position: int, rows: Rows, guess: Tensor | None) -> Tensor:
         """Return the hidden units of the last step."""
@@ -76,9 +77,9 @@ class IncrementalDecoder:
             return self.core(u, None)[0]
         first = min(position, self.all_seen)
         low = first - first % self.block
-        start = self.variables.first_column(low)
+        start = self.along.first_column(low)
         W, V = self._weights(start)
-        b, n_revealed = self.b[start:], self.variables.first_column(position) - start
+        b, n_revealed = self.b[start:], self.along.first_column(position) - start
         missing = None if self.missing is None else self.missing[rows, start:]
 
         def add_missing(base: Tensor, v: Tensor) -> Tensor:
@@ -90,17 +91,17 @@ class IncrementalDecoder:
 
         if guess is not None and self.first_guess is not None:
             b = b + guess[:, start:].to(self.dtype)
-            assert isinstance(self.variables, MixedVariables)  # two levels are not guessed
-            v = self.variables.probabilities((self.bias + guess)[:, start:], low)
+            assert isinstance(self.along, MixedVariables)  # two levels are not guessed
+            v = self.along.probabilities((self.bias + guess)[:, start:], low)
             u = add_missing(u, (v * self.first_guess.is_guessed[start:]).to(self.dtype))
         h, state = self.core(u, None)
         for _ in range(self.steps - 1):
-            h, state = self.core(add_missing(base, self.variables.probabilities_from(h, V, b, low)), state)
+            h, state = self.core(add_missing(base, self.along.probabilities_from(h, V, b, low)), state)
         return h
 
     def _add(self, positions: slice, shown: Tensor, filled: Tensor, where: Tensor | None = None) -> None:
         """Update sums and counts: ``shown`` replaces the fill there."""
-        columns = self.W_exact[self.variables.columns(positions)]
+        columns = self.W_exact[self.along.columns(positions)]
         # a single column is an outer product, which is quicker
         add_ = Tensor.addcmul_ if len(columns) == 1 else Tensor.addmm_
         add_(self.seen, shown, columns)
@@ -111,7 +112,7 @@ class IncrementalDecoder:
             total -= A.sum(0) if where is None else where.to(A.dtype) @ A
         if self.first_guess is not None:
             revealed = shown.new_ones(1, positions.stop - positions.start) if where is None else where
-            more = self.first_guess.evidence(shown, revealed, positions, self.variables.columns(positions))
+            more = self.first_guess.evidence(shown, revealed, positions, self.along.columns(positions))
             self.evidence = Evidence(self.evidence.total + more.total, self.evidence.precision + more.precision)
         if self.confidence is not None:
             self.n_revealed += positions.stop - positions.start if where is None else where.sum(1)
@@ -151,8 +152,8 @@ class RaggedDecoder(IncrementalDecoder):
     def reveal(self, positions: slice, value: Shaped[Tensor, "B w"], where: Bool[Tensor, "B w"] | None = None) -> None:
         """See `Decoder`."""
         where = torch.ones_like(value, dtype=torch.bool) if where is None else where
-        columns, hidden = self.variables.columns(positions), ~self.variables.expand(where, positions)
-        shown = self.variables.encode(value, positions).to(self.seen.dtype).masked_fill(hidden, 0)
+        columns, hidden = self.along.columns(positions), ~self.along.expand(where, positions)
+        shown = self.along.encode(value, positions).to(self.seen.dtype).masked_fill(hidden, 0)
         self._add(positions, shown, self.fill[columns] * ~hidden, where)
         if self.missing is not None:
             self.missing[:, columns] *= hidden

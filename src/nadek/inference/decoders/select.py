@@ -19,24 +19,24 @@ class MemoryDecoder:
 
     def __init__(self, inner: Decoder, model: MemoryModel, ordering: Int[Tensor, " D"], n_rows: int) -> None:
         self.inner, self.model = inner, model
-        self.variables, self.shared = inner.variables, inner.shared
+        self.variables, self.along, self.shared = inner.variables, model.variables.permute(ordering), inner.shared
         self.stored = model.stored.select(model.variables.column_order(ordering))
         self.distance = self.stored.values.new_zeros(n_rows, len(self.stored.values))
 
     def scores(self, positions: slice, rows: Rows = ALL) -> Float[Tensor, "n w ..."]:
         """See `Decoder`."""
-        scores, stored = self.inner.scores(positions, rows), self.stored.select(self.variables.columns(positions))
+        scores, stored = self.inner.scores(positions, rows), self.stored.select(self.along.columns(positions))
         means, log_weight = self.model.kernel_average(stored, self.distance[rows])
         certainty = self.model.certainty(log_weight)
-        return self.variables.mix_scores(scores.to(certainty.dtype), means, certainty, positions)
+        return self.along.mix_scores(scores.to(certainty.dtype), means, certainty, positions)
 
     def reveal(self, positions: slice, value: Shaped[Tensor, "B w"], where: Bool[Tensor, "B w"] | None = None) -> None:
         """See `Decoder`."""
         self.inner.reveal(positions, value, where)
         observed = torch.ones_like(value, dtype=torch.bool) if where is None else where
-        hidden = ~self.variables.expand(observed, positions)
-        shown = self.variables.one_hot(value, positions).to(self.distance.dtype).masked_fill(hidden, 0)
-        self.distance += self.stored.select(self.variables.columns(positions)).hamming_distance(shown, ~hidden)
+        hidden = ~self.along.expand(observed, positions)
+        shown = self.along.one_hot(value, positions).to(self.distance.dtype).masked_fill(hidden, 0)
+        self.distance += self.stored.select(self.along.columns(positions)).hamming_distance(shown, ~hidden)
 
 
 def select_decoder(

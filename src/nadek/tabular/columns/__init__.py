@@ -5,6 +5,7 @@ from nadek.tabular.columns.bins import log_density as log_density
 from nadek.tabular.columns.bins import log_outwards as log_outwards
 from nadek.tabular.columns.bins import log_relative_density as log_relative_density
 from nadek.tabular.columns.bins import within_bins as within_bins
+from nadek.tabular.columns.distributions import quantile_of_number as quantile_of_number
 from nadek.tabular.columns.encoding import Statistic as Statistic
 from nadek.tabular.columns.encoding import Unknown as Unknown
 from nadek.tabular.columns.encoding import bin_probabilities as bin_probabilities
@@ -15,7 +16,6 @@ from nadek.tabular.columns.encoding import summarised as summarised
 from nadek.tabular.columns.infer import infer as infer
 from nadek.tabular.columns.parsing import is_missing as is_missing
 from nadek.tabular.columns.parsing import read_cells as read_cells
-from nadek.tabular.columns.quantiles import quantile_of_number as quantile_of_number
 from nadek.tabular.columns.types import Binary as Binary
 from nadek.tabular.columns.types import Categorical as Categorical
 from nadek.tabular.columns.types import Column as Column

@@ -36,8 +36,8 @@ LARGEST = float(np.finfo(np.float64).max)
 PRIOR = 4
 """Values that count beside those of a bin: evenly within it, and at the typical width of bins beyond the outermost."""
 
-PARTS = 32
-"""Of each bin, in `knots_of`."""
+POINTS = 8
+"""Of each part, in `means_of_parts`."""
 
 HALVINGS = 100
 """Of the interval in which a lean is looked for: to the last digit, wherever it begins."""
@@ -74,26 +74,23 @@ def numbers_at(
 ) -> NDArray[np.float64]:
     """Return the numbers of bins below which a part of the bin's density lies, [M]."""
     left, width = _left_and_width(column)
-    share, left, width = _leaning(part, _leans(column)[places]), left[places], width[places]
+    share, left, width = leaning(part, _leans(column)[places]), left[places], width[places]
     inwards = np.floor(share * np.round(width / column.step)) * column.step if column.step else share * width
     return _within(column, column.rounded(left + inwards), places, dtype)
 
 
 @lru_cache(maxsize=1024)
-def knots_of(column: Numeric) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return bins of knots, [L, L], and their means, [L].
+def means_of_parts(column: Numeric, n_parts: int) -> NDArray[np.float64]:
+    """Return the mean numbers of equal parts of each bin, [L n_parts].
 
-    See `nadek.models.variables`. Bins count by the midpoints of many parts.
+    The mean of a bin is that of its training values.
     """
-    n, left, width = len(column.means), *_left_and_width(column)
-    part = np.tile((np.arange(PARTS) + 0.5) / PARTS, n)
-    place = np.repeat(np.arange(n), PARTS)
-    code = place + _joined(column, place, part - 0.5)
-    weights = np.clip(1 - np.abs(code[:, None] - np.arange(n)), 0, None) / PARTS
-    numbers = left[place] + _leaning(part, _leans(column)[place]) * width[place]
-    bins = weights.reshape(n, PARTS, n).sum(1).T
-    middles = numbers.reshape(n, PARTS).mean(1)[place]  # parts of a whole number count as it does
-    return bins, weights.T @ (numbers - middles + np.array(column.means)[place])
+    part = (np.arange(POINTS * n_parts) + 0.5) / (POINTS * n_parts)
+    place, means = np.repeat(np.arange(len(column.means)), len(part)), np.array(column.means)
+    share = leaning(np.tile(part, len(means)), _leans(column)[place])
+    away = (share * _left_and_width(column)[1][place]).reshape(len(means), n_parts, POINTS).mean(2)
+    numbers: NDArray[np.float64] = means[:, None] + away - away.mean(1, keepdims=True)
+    return numbers.ravel()
 
 
 def _is_single(column: Numeric) -> NDArray[np.bool_]:
@@ -157,7 +154,7 @@ def _mean(t: NDArray[np.float64], n: NDArray[np.float64]) -> NDArray[np.float64]
 
 @UNSAFE
 def _part_below(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return parts of bins' densities below numbers, [M], the inverse of `_leaning`; the middle of a step counts."""
+    """Return parts of bins' densities below numbers, [M], the inverse of `leaning`; the middle of a step counts."""
     place, (left, width) = column.bin_of(numbers), _left_and_width(column)
     away = column.snapped(numbers) - left[place] + column.step / 2
     share = np.divide(away, width[place], out=np.full(len(place), 0.5), where=width[place] > 0)
@@ -167,7 +164,7 @@ def _part_below(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.flo
     return np.where(t > 0, 1 - part, part)
 
 
-def _leaning(share: NDArray[np.float64], t: NDArray[np.float64]) -> NDArray[np.float64]:
+def leaning(share: NDArray[np.float64], t: NDArray[np.float64]) -> NDArray[np.float64]:
     """Numbers of density ``exp(t s)`` in [0, 1), from even ones."""
     down = -np.maximum(np.abs(t), 1e-9)
     with np.errstate(divide="ignore"):

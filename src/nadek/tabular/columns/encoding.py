@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
-from nadek.tabular.columns.bins import DOUBLE, codes_of, draw, knots_of
+from nadek.tabular.columns.bins import DOUBLE, codes_of, draw
+from nadek.tabular.columns.distributions import bins_of_number, mean_of_number, quantile_of_number
 from nadek.tabular.columns.parsing import (
     LARGEST_EXACT,
     Cells,
@@ -19,7 +20,6 @@ from nadek.tabular.columns.parsing import (
     shown,
     without_other_sorts,
 )
-from nadek.tabular.columns.quantiles import quantile_of_number
 from nadek.tabular.columns.types import Categorical, Column, Level, Numeric, Ordinal, is_continuous, n_levels
 
 Unknown = Literal["error", "missing"]
@@ -95,7 +95,7 @@ def bin_probabilities(
     """Return probabilities of levels or bins, [N, L], from those of knots."""
     if not isinstance(column, Numeric) or not is_continuous(column):
         return probabilities
-    return np.where(missing[:, None], probabilities @ knots_of(column)[0], probabilities)
+    return np.where(missing[:, None], bins_of_number(column, probabilities), probabilities)
 
 
 def expected(column: Column, probabilities: NDArray[Any]) -> NDArray[np.float64]:
@@ -107,8 +107,9 @@ def expected(column: Column, probabilities: NDArray[Any]) -> NDArray[np.float64]
     values = column.means if isinstance(column, Numeric) else column.levels
     if isinstance(column, Categorical | Ordinal) or any(isinstance(value, str) for value in values):
         raise ValueError(f"expected numbers, found the categories {listed(values)}: they have no mean")
-    means = knots_of(column)[1] if isinstance(column, Numeric) and is_continuous(column) else values
-    weighed: NDArray[np.float64] = probabilities[:, : len(values)] @ np.array(means, dtype=np.float64)
+    if isinstance(column, Numeric) and is_continuous(column):
+        return mean_of_number(column, probabilities)
+    weighed: NDArray[np.float64] = probabilities[:, : len(values)] @ np.array(values, dtype=np.float64)
     return weighed
 
 

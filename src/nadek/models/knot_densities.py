@@ -1,0 +1,101 @@
+"""Densities of codes that lie between two levels, see `nadek.models.variables`.
+
+The scores of a variable, times its sharpness, are logarithms of densities at its levels, but for a common term. Between
+two *joined* levels the logarithm runs straight. So the probability that lies there is the logarithmic mean of the two
+densities, ``(p - q) / (log p - log q)``. A level counts itself, too: whole where it is joined to none (a category, or a
+knot of a single number), and half at an end of joined ones, where half of its numbers have its own code.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+FLAT = 1e-6
+"""Difference of log-densities below which the one between them is even."""
+
+
+class KnotDensities(nn.Module):
+    """Densities of all variables of a model.
+
+    Args:
+        levels: number of levels of each variable.
+        knots: its knots of a single number, None for variables that are not continuous.
+        sharpness: factor on the scores of each variable; None for 1.
+    """
+
+    def __init__(
+        self, levels: Sequence[int], knots: Sequence[Sequence[int] | None], sharpness: Sequence[float] | None = None
+    ) -> None:
+        super().__init__()
+        joined = torch.zeros(len(levels), max(levels), dtype=torch.bool)
+        for j, (n, single) in enumerate(zip(levels, knots, strict=True)):
+            for k in range(0 if single is None else n - 1):
+                joined[j, k] = not {k, k + 1} & set(single or ())
+        fixed = partial(nn.Buffer, persistent=False)
+        self.joined, self.own = fixed(joined), fixed(1 - (joined.double() + joined.roll(1, 1).double()) / 2)
+        self.sharpness = fixed(torch.tensor([1.0] * len(levels) if sharpness is None else sharpness))
+
+    def log_densities(
+        self, scores: Float[Tensor, "*batch L"], variable: Int[Tensor, "*batch"]
+    ) -> Float[Tensor, "*batch L"]:
+        """Return log-densities at the levels of one variable a row, in nats."""
+        scores = self._sharpened(scores, variable)
+        return scores - self._log_parts(scores, variable).logsumexp(-1, keepdim=True)
+
+    def sample(
+        self, scores: Float[Tensor, "*batch L"], variable: Int[Tensor, "*batch"], u: Float[Tensor, "*batch 2"]
+    ) -> Float[Tensor, "*batch"]:
+        """Return a code for each row."""
+        scores = self._sharpened(scores, variable)
+        below = self._log_parts(scores, variable).softmax(-1).cumsum(-1)
+        part = (u[..., :1] >= below).sum(-1)
+        last = 2 * (scores > -torch.inf).sum(-1) - 2  # the sum may be less than 1
+        level, is_between = part.minimum(last) // 2, part.minimum(last) % 2
+        pair = torch.stack([level, (level + is_between)], -1)
+        rise = scores.gather(-1, pair).diff(dim=-1).squeeze(-1)
+        return level + is_between * _risen(u[..., 1], rise)
+
+    def up_to(
+        self, log_densities: Float[Tensor, "*batch L"], most: Float[Tensor, "*batch"], variable: Int[Tensor, "*batch"]
+    ) -> Float[Tensor, "*batch"]:
+        """Return the probability of codes of at most a log-density."""
+        p, most = log_densities.exp(), most.unsqueeze(-1)
+        above = self._next(log_densities, variable)
+        low, high = torch.minimum(log_densities, above), torch.maximum(log_densities, above)
+        reached, width = high.minimum(most), high - low
+        rising = reached.exp() * -torch.expm1(low - reached) / width.clamp(min=FLAT)
+        between = torch.where(most < low, 0, torch.where(width < FLAT, p, rising))
+        own, joined = self._at(self.own, log_densities, variable), self._at(self.joined, log_densities, variable)
+        total: Tensor = torch.where(log_densities <= most, own * p, 0) + torch.where(joined, between, 0)
+        return total.sum(-1)
+
+    def _at(self, table: Tensor, scores: Tensor, variable: Tensor) -> Tensor:
+        """Return the rows of a table of levels; scores may have fewer levels, where none has more."""
+        return table[:, : scores.shape[-1]][variable]
+
+    def _sharpened(self, scores: Tensor, variable: Tensor) -> Tensor:
+        return scores * self.sharpness[variable].to(scores.dtype).unsqueeze(-1)
+
+    def _next(self, scores: Tensor, variable: Tensor) -> Tensor:
+        """Return the scores of the next levels, and a level's own where it is not joined to it."""
+        return torch.where(self._at(self.joined, scores, variable), scores.roll(-1, -1), scores)
+
+    def _log_parts(self, scores: Tensor, variable: Tensor) -> Float[Tensor, "*batch m"]:
+        """Return log-probabilities, but for a common term, of each level and of what lies between it and the next."""
+        joined, above = self._at(self.joined, scores, variable), self._next(scores, variable)
+        difference = torch.where(joined, (above - scores).abs(), 0)
+        fallen = -torch.expm1(-difference) / difference.clamp(min=FLAT)
+        between = torch.maximum(scores, above) + torch.where(difference < FLAT, 1 - difference / 2, fallen).log()
+        own = scores + self._at(self.own, scores, variable).to(scores.dtype).log()
+        between = between.masked_fill(~joined, -torch.inf)
+        return torch.stack([own, between], -1).flatten(-2)
+
+
+def _risen(u: Float[Tensor, "*batch"], rise: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+    """Return numbers in [0, 1] of the density ``exp(rise s)``, from even ones."""
+    down = -rise.abs().clamp(min=FLAT)
+    fallen = torch.log1p(torch.where(rise > 0, 1 - u, u) * torch.expm1(down)) / down
+    return torch.where(rise > 0, 1 - fallen, fallen).clamp(0, 1)

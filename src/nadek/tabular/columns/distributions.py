@@ -1,0 +1,69 @@
+"""Distributions of a missing number: bins, mean and quantiles, from the probabilities of its knots.
+
+The logarithm of the density of a code runs straight from knot to knot, and is constant in a half of a bin that has no
+neighbour (see `nadek.models.knot_densities`). Each bin is cut into parts, whose probabilities are integrals of that
+density. A mean takes it as even within a part.
+"""
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import NDArray
+
+from nadek.tabular.columns.bins import is_joined, leaning, means_of_parts, numbers_at
+from nadek.tabular.columns.types import Numeric
+
+PARTS = 8
+"""Of each bin."""
+
+LEAST = 1e-300
+"""Least probability of a knot, as 0 has no logarithm."""
+
+
+def bins_of_number(column: Numeric, probabilities: Float[np.ndarray, "N L"]) -> Float[np.ndarray, "N L"]:
+    """Return the probabilities of bins, which end halfway between knots."""
+    parts, _ = _parts(column, probabilities)
+    return parts.reshape(len(parts), -1, PARTS).sum(2)
+
+
+def mean_of_number(column: Numeric, probabilities: Float[np.ndarray, "N L"]) -> Float[np.ndarray, " N"]:
+    """Return means, not rounded."""
+    return _parts(column, probabilities)[0] @ means_of_parts(column, PARTS)
+
+
+def quantile_of_number(
+    column: Numeric, probabilities: Float[np.ndarray, "N L"], part: float
+) -> Float[np.ndarray, " N"]:
+    """Return the numbers below which a part of the probability lies.
+
+    They have the decimals of the column. As in draws, nothing lies beyond the range of training.
+    """
+    masses, rise = _parts(column, probabilities)
+    up_to = masses.cumsum(1)
+    aim = part * up_to[:, -1]
+    place = np.minimum((up_to < aim[:, None]).sum(1), masses.shape[1] - 1)
+    rows = np.arange(len(place))
+    mass, rest = masses[rows, place], aim - (up_to[rows, place] - masses[rows, place])
+    share = np.divide(rest, mass, out=np.zeros_like(rest), where=mass > 0).clip(0, 1)
+    within = leaning(share, rise[rows, place])
+    return numbers_at(column, place // PARTS, (place % PARTS + within) / PARTS)
+
+
+def _parts(column: Numeric, probabilities: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the probabilities of all parts of bins, and how much the logarithm rises in each, both [N, L PARTS]."""
+    logs, last = np.log(np.maximum(probabilities, LEAST)), len(column.means) - 1
+    place = np.repeat(np.arange(last + 1), PARTS)
+    below, above = is_joined(column)[:, place]
+
+    def log_density(away: NDArray[np.float64]) -> NDArray[np.float64]:
+        code = place + np.where(np.where(away < 0, below, above), away, 0)
+        lower = np.floor(code).astype(np.intp)
+        share = code - lower
+        line: NDArray[np.float64] = logs[:, lower] * (1 - share) + logs[:, np.minimum(lower + 1, last)] * share
+        return line
+
+    away = np.tile(np.arange(PARTS) / PARTS - 0.5, last + 1)
+    begin = log_density(away)
+    rise = log_density(away + 1 / PARTS) - begin
+    mean_rise = np.divide(np.expm1(rise), rise, out=np.ones_like(rise), where=rise != 0)
+    masses: NDArray[np.float64] = np.exp(begin) * mean_rise
+    return masses / masses.sum(1, keepdims=True), rise
