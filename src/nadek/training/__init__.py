@@ -2,6 +2,7 @@
 
 from nadek.training.fit_confidence import fit_confidence
 from nadek.training.fit_memory import Gain, add_memory
+from nadek.training.fit_sharpness import fit_sharpness
 from nadek.training.loop import fit
 from nadek.training.optimizers import AdaDelta, AdamW, Muon
 from nadek.training.prepare import EmptyColumnsError, Rows, data_mean, needed_rows, prepare
@@ -29,6 +30,7 @@ __all__ = [
     "data_mean",
     "fit",
     "fit_confidence",
+    "fit_sharpness",
     "fit_table",
     "last_metrics",
     "needed_rows",

@@ -22,7 +22,8 @@ LEAST = 1e-300
 def bins_of_number(column: Numeric, probabilities: Float[np.ndarray, "N L"]) -> Float[np.ndarray, "N L"]:
     """Return the probabilities of bins, which end halfway between knots."""
     parts, _ = _parts(column, probabilities)
-    return parts.reshape(len(parts), -1, PARTS).sum(2)
+    bins: NDArray[np.float64] = parts.reshape(len(parts), -1, PARTS).sum(2)
+    return bins
 
 
 def mean_of_number(column: Numeric, probabilities: Float[np.ndarray, "N L"]) -> Float[np.ndarray, " N"]:

@@ -1,4 +1,4 @@
-"""Quantiles of numbers, beside those of very many draws; and what stands for a distribution."""
+"""Bins, means and quantiles of numbers, beside those of very many draws; and what stands for a distribution."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ import torch
 from nadek.models.variables import variables_of
 from nadek.tabular.columns import Binary, Categorical, Ordinal, infer, knots, n_levels, quantile_of_number, summarised
 from nadek.tabular.columns.bins import draw
+from nadek.tabular.columns.distributions import bins_of_number, mean_of_number
 
 RNG = np.random.default_rng(0)
 VALUES = {
@@ -22,7 +23,7 @@ VALUES = {
 
 @pytest.mark.parametrize("n_bins", [2, 5, 16])
 @pytest.mark.parametrize("name", VALUES)
-def test_quantiles_are_those_of_draws(name, n_bins):
+def test_answers_are_those_of_draws(name, n_bins):
     values = VALUES[name]
     column = infer(values, name="x", kind="numeric", n_bins=n_bins)
     n, rng = n_levels(column), np.random.default_rng(1)
@@ -41,6 +42,12 @@ def test_quantiles_are_those_of_draws(name, n_bins):
             near = 0.006 + 1e-9  # a part of draws, whose error is at most 0.0011
             assert (drawn < answer - 1e-9).mean() <= part + near
             assert (drawn <= answer + 1e-9).mean() >= part - near
+        if column.single != tuple(range(n)):
+            shares = np.bincount(column.bin_of(drawn), minlength=n) / len(drawn)
+            np.testing.assert_allclose(bins_of_number(column, row[None])[0], shares, atol=0.006)
+            error = 5 * drawn.std() / len(drawn) ** 0.5
+            steps = mean_of_number(column, row[None])[0] - drawn.mean()
+            assert abs(steps) < error + 0.02 * np.diff(quantiles[:, [5, -6]]).max()  # bins have the means of training
 
 
 def test_observed_knot_is_its_own_quantile():
