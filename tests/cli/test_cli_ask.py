@@ -187,7 +187,7 @@ def test_complete_keeps_observed_words(people):
                 assert after[name] == value or float(after[name]) == float(value)
     log_probability = [float(row["log_probability"]) for row in table]
     assert log_probability[0] == log_probability[3] == 0
-    assert max(log_probability[i] for i in (1, 2, 4)) < 0
+    assert all(log_probability[i] != 0 for i in (1, 2, 4))  # with densities of numbers it may be above 0
 
 
 def test_complete_reports_exact_log_probability(survey, tmp_path):

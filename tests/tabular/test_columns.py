@@ -652,8 +652,10 @@ def test_expectations():
     p = np.array([[0.2, 0.3, 0.5, 0.0], [1.0, 0.0, 0.0, 0.0]])
     discrete = numeric((1.0, 4.0), (0.0, 1.0, 4.0), 0.0, 4.0)
     np.testing.assert_allclose(expected(discrete, p[:, :3]), [0.3 + 2.0, 0.0])
-    knot = (0.25 + 0.5 + 1 / 3) / 2  # half of its numbers are in half of its bin, the others fall to the next middle
-    np.testing.assert_allclose(expected(numeric((1.0,), (0.5, 1.5), 0.0, 2.0), np.eye(2)), [knot, 2 - knot], atol=1e-4)
+    numbers = np.arange(0.0005, 2, 0.001)
+    density = 0.7 ** (1 - (code := np.clip(numbers - 0.5, 0, 1))) * 0.3**code
+    mean = [density @ numbers / density.sum()]
+    np.testing.assert_allclose(expected(numeric((1.0,), (0.5, 1.5), 0.0, 2.0), np.array([[0.7, 0.3]])), mean, atol=1e-3)
     np.testing.assert_allclose(expected(Binary(), p[:, :2]), [0.3, 0.0])
     np.testing.assert_allclose(expected(Binary(levels=(False, True)), p[:, :2]), [0.3, 0.0])
     np.testing.assert_allclose(expected(Binary(levels=(1, 2)), np.array([[0.4, 0.6]])), [1.6])

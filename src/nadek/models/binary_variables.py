@@ -28,7 +28,7 @@ class LogMeans(NamedTuple):
 class BinaryVariables(nn.Module):
     """D variables of two levels: one column each, logistic."""
 
-    knots = None
+    knots = densities = None
     n_uniforms = 1
 
     def __init__(self, n_variables: int) -> None:
@@ -107,12 +107,6 @@ class BinaryVariables(nn.Module):
     ) -> Float[Tensor, "*batch L"]:
         """Return the log-probability of every level, in nats."""
         return F.logsigmoid(torch.stack([-scores, scores], dim=-1))
-
-    def up_to(
-        self, log_probs: Float[Tensor, "*batch L"], most: Float[Tensor, "*batch"], variable: Int[Tensor, "*batch"]
-    ) -> Float[Tensor, "*batch"]:
-        """Return the probability of all codes of at most a log-probability, from those of `level_log_probs`."""
-        return torch.where(log_probs <= most.unsqueeze(-1), log_probs.exp(), 0).sum(-1)
 
     def sample(
         self, scores: Float[Tensor, "*batch"], variable: Int[Tensor, "*batch"], u: Float[Tensor, "*batch n"]

@@ -68,9 +68,8 @@ class KnotDensities(nn.Module):
         reached, width = high.minimum(most), high - low
         rising = reached.exp() * -torch.expm1(low - reached) / width.clamp(min=FLAT)
         between = torch.where(most < low, 0, torch.where(width < FLAT, p, rising))
-        own, joined = self._at(self.own, log_densities, variable), self._at(self.joined, log_densities, variable)
-        total: Tensor = torch.where(log_densities <= most, own * p, 0) + torch.where(joined, between, 0)
-        return total.sum(-1)
+        own = torch.where(log_densities <= most, self._at(self.own, log_densities, variable) * p, 0)
+        return (own + torch.where(self._at(self.joined, log_densities, variable), between, 0)).sum(-1)
 
     def _at(self, table: Tensor, scores: Tensor, variable: Tensor) -> Tensor:
         """Return the rows of a table of levels; scores may have fewer levels, where none has more."""

@@ -15,7 +15,7 @@ The layers above speak of variables, and call a `Variables` where columns matter
 - ``encode``, ``expand``: codes and masks as columns;
 - ``probabilities``, ``level_probabilities``, ``costs``, ``cross_entropy``, ``mix_logits``: all variables at once, from
   the logits of all columns;
-- ``scores``, ``log_prob``, ``level_log_probs``, ``up_to``, ``sample``: one variable a row, as decoding visits it;
+- ``scores``, ``log_prob``, ``level_log_probs``, ``sample``: one variable a row, as decoding visits it;
 - ``permute``, ``column_order``, ``first_column``, ``columns``, ``scores_at``, ``probabilities_from``, ``mix_scores``,
   and ``places`` of ``encode`` and ``expand``: consecutive variables of a decoder that permuted the columns.
 """
@@ -179,14 +179,6 @@ class MixedVariables(nn.Module):
     ) -> Float[Tensor, "*batch L"]:
         """See `BinaryVariables`; -infinity for levels that do not exist, and log-densities at knots."""
         return scores.log_softmax(-1) if self.densities is None else self.densities.log_densities(scores, variable)
-
-    def up_to(
-        self, log_probs: Float[Tensor, "*batch L"], most: Float[Tensor, "*batch"], variable: Int[Tensor, "*batch"]
-    ) -> Float[Tensor, "*batch"]:
-        """See `BinaryVariables`."""
-        if self.densities is not None:
-            return self.densities.up_to(log_probs, most, variable)
-        return torch.where(log_probs <= most.unsqueeze(-1), log_probs.exp(), 0).sum(-1)
 
     def sample(
         self, scores: Float[Tensor, "*batch L"], variable: Int[Tensor, "*batch"], u: Float[Tensor, "*batch n"]
