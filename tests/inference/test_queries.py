@@ -24,7 +24,7 @@ from nadek.inference.sampling import (
 )
 from nadek.inference.score_rows import FEW_ROWS, SCORE_FROM
 from nadek.inference.summary import summarise
-from nadek.models import nade_k
+from nadek.models import ImageConfig, ImageNetwork, IterativeNADE, ModelConfig, nade_k
 from nadek.training import prepare
 from support.models import any_order, close, every_model, rows, seeded
 from zoo import build, orderings_of
@@ -467,6 +467,30 @@ def test_unsupported_dtypes_are_refused(dtype):
     ):
         with pytest.raises(TypeError, match=f"^x: expected numbers in one of bool, uint8, .*, found {dtype}"):
             ask()
+
+
+@pytest.mark.parametrize("ask", [impute, level_probabilities, lambda model, x: prepare(x, levels=model.levels)])
+def test_codes_that_would_be_rounded_are_refused(ask):
+    model = IterativeNADE(ModelConfig(n_variables=2, levels=(300, 2)))
+    x = torch.tensor([[257.0, torch.nan], [0, 1]])
+    ask(model, x.half())
+    with pytest.raises(TypeError, match=r"^x: expected a dtype that tells the codes 0 to 299 apart, found torch.bf"):
+        ask(model, x.bfloat16())
+    with pytest.raises(TypeError, match=r"^x: expected a dense tensor, found a torch.sparse_coo one: x.to_dense\(\)"):
+        ask(model, x.to_sparse())
+
+
+@pytest.mark.parametrize("steps", [0, -1, 2.5, True])
+def test_numbers_of_steps_are_whole_and_above_0(steps):
+    for model in (build("mixed", 4), ImageNetwork(ImageConfig(image_shape=(2, 2), channels=(4,), dense=0))):
+        x = torch.zeros(1, 4)
+        with pytest.raises(ValueError, match=rf"^steps: expected a whole number of at least 1, found {steps}"):
+            behind_the_hook(type(model).forward)(model, x, x > 0, steps=steps)
+
+
+def test_unknown_options_are_those_of_the_function_asked():
+    with pytest.raises(TypeError, match=r"^expected options of log_prob, found chunks, orders"):
+        behind_the_hook(log_prob)(build("mixed", 4), torch.zeros(1, 4), orders=2, chunks=1)
 
 
 @pytest.mark.parametrize(("count", "found"), [(2.0, "2.0"), (2.5, "2.5"), (True, "True"), ("2", "'2'"), (None, "None")])

@@ -110,7 +110,9 @@ def log_prob(
         >>> log_prob(model, x, given=torch.tensor([True, False, False]), orderings=2).shape
         torch.Size([2, 2])
     """
-    missing = missing_cells(model, x)
+    missing, unknown = missing_cells(model, x), options.keys() - DecodingOptions.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"expected options of log_prob, found {', '.join(sorted(unknown))}")
     if orderings is None:
         if reduce is not None:
             raise ValueError(f"reduce: expected none for a single ordering (see orderings), found {reduce!r}")

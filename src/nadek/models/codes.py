@@ -32,12 +32,14 @@ def check_tensor(x: object, name: str = "x") -> None:
 
 
 def check_codes(x: object) -> None:
-    """Check that rows have one of `DTYPES`."""
+    """Check that rows have one of `DTYPES`, and are no sparse matrix."""
     check_tensor(x)
     assert isinstance(x, Tensor)
     if x.dtype not in DTYPES:
         names = ", ".join(str(dtype).removeprefix("torch.") for dtype in DTYPES)
         raise TypeError(f"x: expected numbers in one of {names}, found {x.dtype}: x.float() makes such of them")
+    if x.layout != torch.strided:
+        raise TypeError(f"x: expected a dense tensor, found a {x.layout} one: x.to_dense() makes one of it")
 
 
 def split_missing(
@@ -48,6 +50,9 @@ def split_missing(
 ) -> tuple[Shaped[Tensor, "*batch D"], Bool[Tensor, "*batch D"]]:
     """Split codes with NaN into codes and mask."""
     check_codes(x)
+    top = 1 if levels is None else max(levels) - 1
+    if x.is_floating_point() and top * torch.finfo(x.dtype).eps > 2:
+        raise TypeError(f"x: expected a dtype that tells the codes 0 to {top} apart, found {x.dtype}")
     missing = x.isnan()
     values = x.masked_fill(missing, 0)
     if levels is None or (set(levels) == {2} and knots is None):

@@ -112,7 +112,7 @@ class IterativeNADE(ConditionalModel):
             >>> [len(model(x, x.isnan(), steps=k)) for k in (None, 2)]
             [5, 2]
         """
-        inputs, n_steps = self._inputs(x, missing), self.steps if steps is None else steps
+        inputs, n_steps = self._inputs(x, missing), self.steps_or(steps)
         # where gradients are recorded, but not of the rows, all steps can be one function with gradients by hand
         only_weights = torch.is_grad_enabled() and x.ndim == 2 and not inputs.observed.requires_grad
         if only_weights and not recompute and has_manual_backward(self.core, self.variables):

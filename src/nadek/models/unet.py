@@ -151,7 +151,7 @@ class ImageNetwork(ConditionalModel):
         size = max(1, CHUNK_PIXELS // self.n_variables)
         chunks = zip(*(part.split(size) for part in rows), strict=True) if chunked else [rows]
         run = partial(plain_steps, recompute=recompute, detached=detached)
-        n_steps = self.steps if steps is None else steps
+        n_steps = self.steps_or(steps)
         outputs = [run(self.step, self._inputs(*chunk), self.variables, n_steps, generator) for chunk in chunks]
         return [torch.cat(logits).view(x.shape) for logits in zip(*outputs, strict=True)]
 
