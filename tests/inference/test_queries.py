@@ -482,10 +482,11 @@ def test_codes_that_would_be_rounded_are_refused(ask):
 
 @pytest.mark.parametrize("steps", [0, -1, 2.5, True])
 def test_numbers_of_steps_are_whole_and_above_0(steps):
+    with pytest.raises(ValueError, match=rf"^steps: expected a whole number of at least 1, found {steps}"):
+        behind_the_hook(IterativeNADE.steps_or)(build("mixed", 4), steps)
     for model in (build("mixed", 4), ImageNetwork(ImageConfig(image_shape=(2, 2), channels=(4,), dense=0))):
-        x = torch.zeros(1, 4)
-        with pytest.raises(ValueError, match=rf"^steps: expected a whole number of at least 1, found {steps}"):
-            behind_the_hook(type(model).forward)(model, x, x > 0, steps=steps)
+        with pytest.raises(ValueError, match="^steps: expected a whole number of at least 1, found 0"):
+            model(torch.ones(1, 4), torch.ones(1, 4) > 0, steps=0)
 
 
 def test_unknown_options_are_those_of_the_function_asked():

@@ -24,22 +24,22 @@ def code_dtype(levels: Sequence[int] | None, *, continuous: bool = False) -> tor
 
 
 def check_tensor(x: object, name: str = "x") -> None:
-    """Check that rows, or another option, are a tensor."""
+    """Check that rows, or another option, are a tensor, and not a sparse one."""
     if not isinstance(x, Tensor):
         kind = f"{type(x).__module__}.{type(x).__qualname__}".removeprefix("builtins.")
         hint = f"torch.as_tensor({name}) makes one of an array or a list"
         raise TypeError(f"{name}: expected a tensor, found {kind}: {hint}")
+    if x.layout != torch.strided:
+        raise TypeError(f"{name}: expected a dense tensor, found a {x.layout} one: {name}.to_dense() makes one of it")
 
 
 def check_codes(x: object) -> None:
-    """Check that rows have one of `DTYPES`, and are no sparse matrix."""
+    """Check that rows have one of `DTYPES`."""
     check_tensor(x)
     assert isinstance(x, Tensor)
     if x.dtype not in DTYPES:
         names = ", ".join(str(dtype).removeprefix("torch.") for dtype in DTYPES)
         raise TypeError(f"x: expected numbers in one of {names}, found {x.dtype}: x.float() makes such of them")
-    if x.layout != torch.strided:
-        raise TypeError(f"x: expected a dense tensor, found a {x.layout} one: x.to_dense() makes one of it")
 
 
 def split_missing(
