@@ -485,7 +485,7 @@ def test_numbers_of_steps_are_whole_and_above_0(steps):
     with pytest.raises(ValueError, match=rf"^steps: expected a whole number of at least 1, found {steps}"):
         behind_the_hook(IterativeNADE.steps_or)(build("mixed", 4), steps)
     for model in (build("mixed", 4), ImageNetwork(ImageConfig(image_shape=(2, 2), channels=(4,), dense=0))):
-        with pytest.raises(ValueError, match="^steps: expected a whole number of at least 1, found 0"):
+        with pytest.raises(ValueError, match=r"^steps: expected a whole number of at least 1, found 0"):
             model(torch.ones(1, 4), torch.ones(1, 4) > 0, steps=0)
 
 
