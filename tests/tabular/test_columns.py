@@ -403,10 +403,26 @@ def test_typing_errors_move_no_expectation():
     assert abs(expected_mean / values.mean() - 1) < 0.03 < with_errors.mean() / values.mean() - 1
 
 
-@pytest.mark.parametrize("texts", [["1,5", "2"], ["0,5", "-1,25", "7"]])
-def test_texts_that_may_be_decimals_are_asked_about(texts):
-    assert ", numbers if commas are decimal (--decimal , or" in refused(infer, np.array(texts, object), name="x")
+@pytest.mark.parametrize(
+    ("texts", "hint"),
+    [
+        (["1,5", "2"], "numbers if commas are decimal (--decimal , or"),
+        (["0,5", "-1,25", "7"], "numbers if commas are decimal (--decimal , or"),
+        (["18.5", "20"], "which look like numbers (pandas.to_numeric"),
+        ([".5", "-1.25", "7"], "which look like numbers (pandas.to_numeric"),
+        (["2024-03-01", "2024-03-02"], "which look like dates (in files 2023-05-31 is one"),
+        (["1.3.2024", "12.11.2024", "2.3.2024 08:15"], "which look like dates (in files"),
+    ],
+)
+def test_texts_that_look_like_something_else_are_asked_about(texts, hint):
+    assert f", {hint}" in refused(infer, np.array(3 * texts, object), name="x")
     assert infer(np.array(2 * [*texts, "a"], object), name="x").kind == "categorical"
+    assert infer(np.array(2 * texts, object), name="x", kind="categorical").levels == tuple(sorted(texts))
+
+
+@pytest.mark.parametrize("texts", [["1", "2", "3"], ["01", "02"], ["3-4", "5-6"], ["1.2.3", "1.2.4"], ["-", "."]])
+def test_texts_of_digits_are_categories(texts):
+    assert infer(np.array(3 * texts, object), name="x").levels == tuple(sorted(texts))
 
 
 def test_texts_that_look_like_dates_are_told():

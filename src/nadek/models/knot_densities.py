@@ -51,11 +51,10 @@ class KnotDensities(nn.Module):
         """Return a code for each row."""
         scores = self._sharpened(scores, variable)
         below = self._log_parts(scores, variable).softmax(-1).cumsum(-1)
-        part = (u[..., :1] >= below).sum(-1)
         last = 2 * (scores > -torch.inf).sum(-1) - 2  # the sum may be less than 1
-        level, is_between = part.minimum(last) // 2, part.minimum(last) % 2
-        pair = torch.stack([level, (level + is_between)], -1)
-        rise = scores.gather(-1, pair).diff(dim=-1).squeeze(-1)
+        part = (u[..., :1] >= below).sum(-1).minimum(last)
+        level, is_between = part // 2, part % 2
+        rise = scores.gather(-1, torch.stack([level, level + is_between], -1)).diff(dim=-1).squeeze(-1)
         return level + is_between * _risen(u[..., 1], rise)
 
     def up_to(
@@ -76,6 +75,7 @@ class KnotDensities(nn.Module):
         return table[:, : scores.shape[-1]][variable]
 
     def _sharpened(self, scores: Tensor, variable: Tensor) -> Tensor:
+        """Return the scores times the sharpness."""
         return scores * self.sharpness[variable].to(scores.dtype).unsqueeze(-1)
 
     def _next(self, scores: Tensor, variable: Tensor) -> Tensor:

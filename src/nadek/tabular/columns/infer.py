@@ -27,9 +27,16 @@ FARTHEST = 20
 FAR = 3
 """Distance from the frequent values, as a multiple of their range, from which on a rare one may be a typing error."""
 
-_DATE = re.compile(r"\d{4}([-./])\d\d?\1\d\d?|\d\d?([-./])\d\d?\2\d{2,4}")
-
-_WITH_COMMA = re.compile(r"[+-]?\d+(,\d+)?")
+LIKE = (
+    (r"[+-]?\d+(,\d+)?", ",", "numbers if commas are decimal (--decimal , or decimal=',' of pandas.read_csv says so)"),
+    (r"[+-]?\d*(\.\d+)?", ".", "which look like numbers (pandas.to_numeric makes some)"),
+    (
+        r"(\d{4}([-./])\d\d?\2\d\d?|\d\d?([-./])\d\d?\3\d{2,4})(\D.*)?",
+        "",
+        "which look like dates (in files 2023-05-31 is one; pandas.to_datetime makes some)",
+    ),
+)
+"""Texts that may be something else: the pattern of all, what one of them has, and a hint."""
 
 LARGEST_EXACT_SINGLE = 2**24
 """`LARGEST_EXACT` of single precision."""
@@ -108,15 +115,18 @@ def _tells_whole(numbers: NDArray[np.float64] | float) -> Any:  # noqa: ANN401 -
 
 
 def _words(levels: list[str], n_cells: int, name: str) -> Column:
-    may_be_numbers = all(map(_WITH_COMMA.fullmatch, levels)) and any("," in level for level in levels)
-    if len(levels) == 2 and not may_be_numbers:
+    """Return the type of texts; ask about those that may be names, or something else."""
+    like = (
+        hint
+        for pattern, part, hint in LIKE
+        if all(re.fullmatch(pattern, level) for level in levels) and any(part in level for level in levels)
+    )
+    hint = next(like, None)
+    if len(levels) == 2 and hint is None:
         return Binary(levels=(levels[0], levels[1]))
-    if may_be_numbers or len(levels) > MOST_WORDS or 1 < len(levels) == n_cells:
+    if hint is not None or len(levels) > MOST_WORDS or 1 < len(levels) == n_cells:
         message = f'column "{name}" has {len(levels)} different texts in {n_cells} rows ({listed(levels, 3)})'
-        if may_be_numbers:
-            message += ", numbers if commas are decimal (--decimal , or decimal=',' of pandas.read_csv says so)"
-        if _DATE.match(levels[0]):
-            message += ", which look like dates (in files 2023-05-31 is one; pandas.to_datetime makes some)"
+        message += "" if hint is None else f", {hint}"
         if len(levels) > MOST_LEVELS:
             raise UndecidedColumnError(f"{message}, too many for categories: leave it out", ())
         raise UndecidedColumnError(f"{message}: say that it is categorical, or leave it out")
