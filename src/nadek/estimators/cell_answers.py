@@ -13,7 +13,7 @@ from nadek.estimators.base import NADEkBase
 from nadek.estimators.options import check_number
 from nadek.inference import explain_cells
 from nadek.inference.sampling import level_probabilities, rows_at_once
-from nadek.tabular.columns import Numeric, bin_probabilities, log_outwards, n_levels, quantile_of_number
+from nadek.tabular.columns import Numeric, bin_probabilities, log_outwards, n_levels, quantiles_of_number
 from nadek.tabular.frames import MatrixLike
 from nadek.tabular.table import Table
 from nadek.tabular.writeback import with_columns
@@ -82,7 +82,7 @@ class CellAnswers(NADEkBase):
             for place, (column, answer) in answers.items():
                 where = missing[rows, place]
                 levels = p[where, place, : n_levels(column)]
-                answer[rows[where]] = np.stack([quantile_of_number(column, levels, q) for q in parts], 1)
+                answer[rows[where]] = quantiles_of_number(column, levels, parts)
         places = self._nonempty_columns()
         return {keys[places[place][0]]: column.restored(answer) for place, (column, answer) in answers.items()}
 

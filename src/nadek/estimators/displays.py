@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nadek.estimators.cell_answers import CellAnswers
 from nadek.inference import expected_information
-from nadek.tabular.columns import Numeric, n_levels, quantile_of_number
+from nadek.tabular.columns import Numeric, n_levels, quantiles_of_number
 from nadek.tabular.frames import MatrixLike, is_frame, plain_table, read_array, read_frame
 
 QUANTILES = tuple(part / 20 for part in range(1, 20, 2))
@@ -128,7 +128,7 @@ class CalibrationDisplay(_Display):
             for rows, levels in estimator._level_probabilities(hidden, observed.nonzero().squeeze(1)):
                 p = levels[:, place, : n_levels(column)]
                 if isinstance(column, Numeric):
-                    bounds = np.stack([quantile_of_number(column, p, part) for part in QUANTILES], 1)
+                    bounds = quantiles_of_number(column, p, QUANTILES)
                     below.append(numbers[rows, place, None] <= bounds)
                 else:
                     answers = codes[rows, place].long().cpu().numpy()

@@ -5,6 +5,8 @@ neighbour (see `nadek.models.knot_densities`). Each bin is cut into parts, whose
 density. A mean takes it as even within a part.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
@@ -31,22 +33,23 @@ def mean_of_number(column: Numeric, probabilities: Float[np.ndarray, "N L"]) -> 
     return _parts(column, probabilities)[0] @ means_of_parts(column, PARTS)
 
 
-def quantile_of_number(
-    column: Numeric, probabilities: Float[np.ndarray, "N L"], part: float
-) -> Float[np.ndarray, " N"]:
-    """Return the numbers below which a part of the probability lies.
+def quantiles_of_number(
+    column: Numeric, probabilities: Float[np.ndarray, "N L"], quantiles: Sequence[float]
+) -> Float[np.ndarray, "N Q"]:
+    """Return the numbers below which parts of the probability lie.
 
     They have the decimals of the column. As in draws, nothing lies beyond the range of training.
     """
     masses, rise = _parts(column, probabilities)
-    up_to = masses.cumsum(1)
-    aim = part * up_to[:, -1]
-    place = np.minimum((up_to < aim[:, None]).sum(1), masses.shape[1] - 1)
-    rows = np.arange(len(place))
-    mass, rest = masses[rows, place], aim - (up_to[rows, place] - masses[rows, place])
-    share = np.divide(rest, mass, out=np.zeros_like(rest), where=mass > 0).clip(0, 1)
-    within = leaning(share, rise[rows, place])
-    return numbers_at(column, place // PARTS, (place % PARTS + within) / PARTS)
+    up_to, rows, answers = masses.cumsum(1), np.arange(len(masses)), list[NDArray[np.float64]]()
+    for quantile in quantiles:
+        aim = quantile * up_to[:, -1]
+        place = np.minimum((up_to < aim[:, None]).sum(1), masses.shape[1] - 1)
+        mass, rest = masses[rows, place], aim - (up_to[rows, place] - masses[rows, place])
+        share = np.divide(rest, mass, out=np.zeros_like(rest), where=mass > 0).clip(0, 1)
+        within = leaning(share, rise[rows, place])
+        answers.append(numbers_at(column, place // PARTS, (place % PARTS + within) / PARTS))
+    return np.stack(answers, 1)
 
 
 def _parts(column: Numeric, probabilities: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 
 from nadek.tabular.columns.bins import DOUBLE, codes_of, draw
-from nadek.tabular.columns.distributions import bins_of_number, mean_of_number, quantile_of_number
+from nadek.tabular.columns.distributions import bins_of_number, mean_of_number, quantiles_of_number
 from nadek.tabular.columns.parsing import (
     LARGEST_EXACT,
     Cells,
@@ -120,7 +120,9 @@ def summarised(column: Column, probabilities: Float[np.ndarray, "N L"], statisti
     """
     if isinstance(column, Numeric) and statistic != "mode":
         is_mean = statistic == "mean"
-        numbers = expected(column, probabilities) if is_mean else quantile_of_number(column, probabilities, 0.5)
+        numbers = (
+            expected(column, probabilities) if is_mean else quantiles_of_number(column, probabilities, [0.5])[:, 0]
+        )
         return column.restored(column.rounded(numbers).astype(np.int64 if column.integer else np.float64))
     if isinstance(column, Ordinal) and statistic == "median":
         return decode(column, (probabilities.cumsum(1) < 0.5).sum(1))
