@@ -7,7 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
+from nadek.models.variables import variables_of
 from nadek.tabular import columns
 from nadek.tabular.columns import (
     Binary,
@@ -24,6 +26,7 @@ from nadek.tabular.columns import (
     n_levels,
 )
 from nadek.tabular.columns.infer import UndecidedColumnError
+from support.models import seeded
 
 NAN = float("nan")
 
@@ -453,24 +456,34 @@ def skew(size):
     return np.random.default_rng(1).lognormal(size=size)
 
 
+@pytest.mark.parametrize("slope", [-2, 0, 2])
 @pytest.mark.parametrize(
     "values",
-    [np.random.default_rng(0).normal(size=800), skew(800), np.append(np.zeros(300), skew(500)), skew(800).round(2)],
-    ids=["normal", "skewed", "many zeros", "cents"],
+    [
+        np.random.default_rng(0).normal(size=800),
+        np.random.default_rng(0).random(size=300),
+        *(skew(800), np.append(np.zeros(300), skew(500)), skew(800).round(2)),
+    ],
+    ids=["normal", "even", "skewed", "many zeros", "cents"],
 )
-def test_densities_integrate_to_one(values):
-    """A spline of any knots, times the densities within bins, over bins and both tails; single numbers are masses."""
+def test_densities_integrate_to_one(values, slope):
+    """Those of any knots, times the densities within bins, over bins and both tails; single numbers are masses."""
     column = infer(values, name="x")
-    n, span = n_levels(column), column.high - column.low
-    p, ends = np.random.default_rng(2).dirichlet(np.ones(n)), (column.low, *column.ends, column.high + column.step)
+    n, span, ends = n_levels(column), column.high - column.low, (column.low, *column.ends, column.high + column.step)
+    scores = slope * torch.arange(n) + torch.randn(n, generator=seeded(2), dtype=torch.float64)
+    variables = variables_of((n,), columns.knots([column]))
+
+    def of_codes(codes):
+        zeros = torch.zeros(len(codes), dtype=torch.long)
+        return variables.log_prob(scores.expand(len(codes), n), torch.from_numpy(codes), zeros).exp().numpy()
 
     def density(x):
-        weights = np.clip(1 - np.abs(columns.encode(column, x, name="x")[:, None] - np.arange(n)), 0, None)
-        return (weights @ p) * np.exp(log_density(column, x))
+        return of_codes(columns.encode(column, x, name="x")) * np.exp(log_density(column, x))
 
-    total = p[list(column.single)].sum()
-    for place, (a, b) in enumerate([*pairwise(ends), (ends[0] - span, ends[0]), (ends[-1], ends[-1] + 9 * span)]):
-        if place in column.single:
+    total = of_codes(np.array(column.single, dtype=float)).sum()
+    tails = {0: (ends[0] - span, ends[0]), n - 1: (ends[-1], ends[-1] + 9 * span)}
+    for place, (a, b) in [*enumerate(pairwise(ends)), *tails.items()]:
+        if place in column.single:  # what lies beside such a number counts by its distance, and is no density
             continue
         x = np.linspace(a, b, 20_001)[:-1] + (b - a) / 40_000
         if column.step:

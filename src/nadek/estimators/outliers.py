@@ -113,7 +113,8 @@ class NADEkOutlierDetector(OutlierMixin, CellAnswers):
         """Return scores, rounded so that equal rows score equally in any table."""
         log_probs = reduce_orderings(self._under_orderings(codes), "mixture")
         scores = as_whole_rows(log_probs + torch.from_numpy(densities.sum(1)).to(codes.device), codes)
-        return scores.cpu().numpy().round(9 if codes.dtype == torch.float64 else 3)
+        with np.errstate(over="ignore"):  # a number of 1e300 is out of sight
+            return scores.cpu().numpy().round(9 if codes.dtype == torch.float64 else 3)
 
     def _threshold(self, codes: Tensor, densities: Float[np.ndarray, "N D"], held_out: NDArray[np.int64]) -> float:
         """Return the quantile of training rows' scores, at most 0; with "auto" that of new rows."""

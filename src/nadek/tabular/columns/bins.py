@@ -190,11 +190,15 @@ def log_density(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.flo
 
     They are in nats, per unit of the column. Whole numbers, and those of few decimals, have a probability each, spread
     over their step. A number with a bin to itself has the probability of the bin: 0. What no bin holds falls off as
-    `log_fall` says; the density in the outermost bins is lower by what lies beyond them, so that it integrates to 1.
+    `log_fall` says. It takes its part from numbers of the outermost bin that have its code, too: their density is
+    lower, so that it integrates to 1.
     """
     (place, nearest), (left, width) = _nearest(column, numbers), _left_and_width(column)
-    below, above = np.logaddexp(0, _log_beyond(column))
-    outermost = np.where(place == 0, below, 0) + np.where(place == len(left) - 1, above, 0)
+    part, last, outermost = _part_below(column, nearest), len(left) - 1, np.zeros(len(place))
+    neighbours, beyond = is_joined(column)[[1, 0], [0, last]], _log_beyond(column)
+    for end, outer, neighbour, more in zip((0, last), (part < 0.5, part > 0.5), neighbours, beyond, strict=True):
+        has_code = (place == end) & (outer | ~neighbour)
+        outermost += np.where(has_code, np.logaddexp(0, more + neighbour * math.log(2)), 0)
     inside = _log_lean(column, place, np.minimum(nearest - left[place], width[place])) - outermost
     densities: NDArray[np.float64] = np.where(width[place] > 0, inside, 0) + log_fall(column, numbers)
     return densities
