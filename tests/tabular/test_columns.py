@@ -452,6 +452,13 @@ def test_density_falls_with_distance(value):
     assert (np.diff(density) < 0).all()
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e6, -3e9])
+def test_density_falls_wherever_the_range_lies(offset):
+    column = infer(offset + np.random.default_rng(0).random(300), name="x")
+    inside, above, below = log_density(column, offset + np.array([0.5, 1.9, -0.9]))
+    assert max(above, below) < inside - 10
+
+
 def skew(size):
     return np.random.default_rng(1).lognormal(size=size)
 

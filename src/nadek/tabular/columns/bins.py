@@ -24,7 +24,9 @@ MOST = 2.0
 """Most that the mean distance in an outermost bin counts, in units of what its median implies."""
 
 ROUNDING = 1e-6
-"""Of a number, which does not make it another one."""
+"""Of a number, which does not make it another one; at most `NEAR` of the distance that does."""
+
+NEAR = 0.1
 
 MARGIN = 1e-4
 """Least distance of codes from the ends of their bins, so that single precision does not round to the next bin."""
@@ -223,8 +225,8 @@ def log_fall(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float6
     themselves, another one is as rare as what none of ``n_values`` values was.
     """
     place, nearest = _nearest(column, numbers)
-    away = np.abs(column.snapped(numbers) - nearest)
-    away = np.where(away > ROUNDING * np.abs(nearest), away, 0) / _scales(column)[place]
+    away, scale = np.abs(column.snapped(numbers) - nearest), _scales(column)[place]
+    away = np.where(away > np.minimum(ROUNDING * np.abs(nearest), NEAR * scale), away, 0) / scale
     never = 0.0 if is_continuous(column) else math.log1p(column.n_values or 0)
     return -np.where(away > 0, never, 0) - away
 
