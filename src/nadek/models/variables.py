@@ -194,7 +194,8 @@ class MixedVariables(nn.Module):
         """See `BinaryVariables`."""
         order = ordering.tolist()
         knots = None if self.knots is None else [self.knots[j] for j in order]
-        return MixedVariables([self.levels[j] for j in order], knots).to(self.column.device)
+        sharpness = None if self.densities is None else self.densities.sharpness[ordering].tolist()
+        return MixedVariables([self.levels[j] for j in order], knots, sharpness).to(self.column.device)
 
     def column_order(self, ordering: Int[Tensor, " D"]) -> Int[Tensor, " C"]:
         """See `BinaryVariables`."""

@@ -24,9 +24,10 @@ MOST = 2.0
 """Most that the mean distance in an outermost bin counts, in units of what its median implies."""
 
 ROUNDING = 1e-6
-"""Of a number, which does not make it another one; at most `NEAR` of the distance that does."""
+"""Of a number, which does not make it another one."""
 
 NEAR = 0.1
+"""Most of a rounding, as a part of the distance in which a density falls to 1/e: large numbers may lie close."""
 
 MARGIN = 1e-4
 """Least distance of codes from the ends of their bins, so that single precision does not round to the next bin."""
@@ -54,7 +55,7 @@ Measure: TypeAlias = Callable[[Numeric, NDArray[np.float64]], NDArray[np.float64
 def codes_of(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return codes of numbers, [M]; the middle of a step counts."""
     place, part = column.bin_of(numbers), _part_below(column, numbers)
-    return place + _joined(column, place, np.clip(part, MARGIN, 1 - MARGIN) - 0.5)
+    return place + joined_distance(column, place, np.clip(part, MARGIN, 1 - MARGIN) - 0.5)
 
 
 def draw(
@@ -66,7 +67,7 @@ def draw(
     rounded to floats of ``dtype``, are still in their bins.
     """
     places = np.round(codes).astype(np.intp)
-    below, above = ~is_joined(column)[:, places]
+    below, above = ~_is_joined(column)[:, places]
     half = np.select([below & above, below, above], [uniforms, uniforms / 2, 0.5 + uniforms / 2], 0.5)
     return numbers_at(column, places, np.where(codes == places, half, 0.5 + codes - places), dtype)
 
@@ -100,16 +101,16 @@ def _is_single(column: Numeric) -> NDArray[np.bool_]:
     return np.isin(np.arange(len(column.means)), column.single)
 
 
-def is_joined(column: Numeric) -> NDArray[np.bool_]:
+def _is_joined(column: Numeric) -> NDArray[np.bool_]:
     """Return True where a bin of several values has one below, and above, [2, L]."""
     several = ~_is_single(column)
     both = several[1:] & several[:-1]
     return np.stack([np.append(False, both), np.append(both, False)])
 
 
-def _joined(column: Numeric, place: NDArray[np.intp], away: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return distances from middles of bins, 0 towards others."""
-    below, above = is_joined(column)[:, place]
+def joined_distance(column: Numeric, place: NDArray[np.intp], away: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return distances from middles of bins, 0 where there is no neighbour that way."""
+    below, above = _is_joined(column)[:, place]
     return np.where(np.where(away < 0, below, above), away, 0.0)
 
 
@@ -197,7 +198,7 @@ def log_density(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.flo
     """
     (place, nearest), (left, width) = _nearest(column, numbers), _left_and_width(column)
     part, last, outermost = _part_below(column, nearest), len(left) - 1, np.zeros(len(place))
-    neighbours, beyond = is_joined(column)[[1, 0], [0, last]], _log_beyond(column)
+    neighbours, beyond = _is_joined(column)[[1, 0], [0, last]], _log_beyond(column)
     for end, outer, neighbour, more in zip((0, last), (part < 0.5, part > 0.5), neighbours, beyond, strict=True):
         has_code = (place == end) & (outer | ~neighbour)
         outermost += np.where(has_code, np.logaddexp(0, more + neighbour * math.log(2)), 0)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
-from nadek.tabular.columns.bins import is_joined, leaning, means_of_parts, numbers_at
+from nadek.tabular.columns.bins import joined_distance, leaning, means_of_parts, numbers_at
 from nadek.tabular.columns.types import Numeric
 
 PARTS = 8
@@ -56,10 +56,9 @@ def _parts(column: Numeric, probabilities: NDArray[np.float64]) -> tuple[NDArray
     """Return the probabilities of all parts of bins, and how much the logarithm rises in each, both [N, L PARTS]."""
     logs, last = np.log(np.maximum(probabilities, LEAST)), len(column.means) - 1
     place = np.repeat(np.arange(last + 1), PARTS)
-    below, above = is_joined(column)[:, place]
 
     def log_density(away: NDArray[np.float64]) -> NDArray[np.float64]:
-        code = place + np.where(np.where(away < 0, below, above), away, 0)
+        code = place + joined_distance(column, place, away)
         lower = np.floor(code).astype(np.intp)
         share = code - lower
         line: NDArray[np.float64] = logs[:, lower] * (1 - share) + logs[:, np.minimum(lower + 1, last)] * share
