@@ -33,7 +33,6 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KernelDensity
 
 from nadek import NADEk
-from nadek.tabular.columns import Numeric
 from nadek.tabular.columns.types import MOST_LEVELS
 
 Array = NDArray[np.float64]
@@ -53,20 +52,7 @@ BANDWIDTHS = np.geomspace(0.02, 1.5, 20)
 def nadek(train: pd.DataFrame, test: pd.DataFrame) -> tuple[Array, list[float]]:
     """Return log-densities of test rows, and the step of each column."""
     model = NADEk(random_state=0, n_orderings=32, numeric_features=list(train)).fit(train)
-    log_densities: Array = model.score_samples(test)
-    steps = []
-    for column, name in zip(model.columns_, train, strict=True):
-        # two values, or a value with a bin to itself, have a probability: it is spread over the step
-        step = column.step if isinstance(column, Numeric) else float(np.ptp(train[name]))
-        alone = np.isin(test[name], single_values(column)) if isinstance(column, Numeric) else np.ones(len(test))
-        log_densities = log_densities - alone * np.log(step or 1.0)
-        steps.append(step)
-    return log_densities, steps
-
-
-def single_values(column: Numeric) -> Array:
-    """Return the numbers that have a bin to themselves."""
-    return np.array((column.low, *column.edges))[list(column.single)]
+    return model.score_samples(test), [column.step for column in model.columns_]
 
 
 def mixture(train: Array, test: Array) -> Array:

@@ -269,7 +269,7 @@ def test_single_precision_keeps_bins():
     assert same(infer(widened, name="x"), column)
     codes = encode(column, values, name="x")
     np.testing.assert_array_equal(encode(column, widened, name="x"), codes)
-    assert (log_density(column, widened) == 0).all()
+    np.testing.assert_allclose(log_density(column, widened), np.log(10))
     assert set(draw(column, codes, rng=np.random.default_rng(0))) == set(values)
     between = np.array([0.19999, 0.2 - 1e-7, 0.2 + 1e-7, 1e308, -1e308])
     assert encode(column, between, name="x").tolist() == [1, 1, 2, 4, 0]
@@ -364,6 +364,24 @@ def test_relative_densities_have_no_unit():
     np.testing.assert_allclose(a, b, atol=1e-9)
     assert (a[:300] == 0).all()
     np.testing.assert_allclose((log_density(small, metres) - log_density(large, 1024 * metres))[300:], np.log(1024))
+
+
+def test_densities_of_steps_are_per_unit():
+    """Also that of a frequent number, and of what was never seen."""
+    euros = np.append(9 * skew(500), [4.5] * 90).round(2)
+    a, b = (infer(values, name="x", integers="numeric") for values in (euros, (100 * euros).round()))
+    assert a.single == b.single != ()
+    x = np.append(euros, [-3, 4.51, 4.9, 999])
+    np.testing.assert_allclose(log_density(a, x), log_density(b, (100 * x).round()) + np.log(100), atol=1e-6)
+
+
+@pytest.mark.parametrize("n_bins", [16, 64])
+def test_rare_numbers_share_their_bins(n_bins):
+    """An unseen number beside one that has a bin to itself is taken for as good as impossible."""
+    sparse = skew(200) ** 3
+    assert infer(sparse, name="x", n_bins=n_bins).single == ()
+    between = infer(np.append(sparse, [0.0] * 99 + [sparse.max()] * 99), name="x", n_bins=n_bins)
+    assert between.single == (0, n_levels(between) - 1)
 
 
 def test_few_values_say_little_of_their_bin():
@@ -470,12 +488,15 @@ def skew(size):
         np.random.default_rng(0).normal(size=800),
         np.random.default_rng(0).random(size=300),
         *(skew(800), np.append(np.zeros(300), skew(500)), skew(800).round(2)),
+        *(np.append(skew(600), [2.0] * 99), np.append(9 * skew(500), [4.5] * 90 + [65.25] * 90).round(2)),
+        (10 * skew(900)).round(),
+        np.append(np.zeros(500), 3 + skew(40)),
     ],
-    ids=["normal", "even", "skewed", "many zeros", "cents"],
+    ids=["normal", "even", "skewed", "many zeros", "cents", "many twos", "many cents", "whole", "a gap"],
 )
 def test_densities_integrate_to_one(values, slope):
     """Those of any knots, times the densities within bins, over bins and both tails; single numbers are masses."""
-    column = infer(values, name="x")
+    column = infer(values, name="x", integers="numeric")
     n, span, ends = n_levels(column), column.high - column.low, (column.low, *column.ends, column.high + column.step)
     scores = slope * torch.arange(n) + torch.randn(n, generator=seeded(2), dtype=torch.float64)
     variables = variables_of((n,), columns.knots([column]))
@@ -487,11 +508,8 @@ def test_densities_integrate_to_one(values, slope):
     def density(x):
         return of_codes(columns.encode(column, x, name="x")) * np.exp(log_density(column, x))
 
-    total = of_codes(np.array(column.single, dtype=float)).sum()
-    tails = {0: (ends[0] - span, ends[0]), n - 1: (ends[-1], ends[-1] + 9 * span)}
-    for place, (a, b) in [*enumerate(pairwise(ends)), *tails.items()]:
-        if place in column.single:  # what lies beside such a number counts by its distance, and is no density
-            continue
+    total = 0.0 if column.step else of_codes(np.array(column.single, dtype=float)).sum()
+    for a, b in [(ends[0] - span, ends[0]), *pairwise(ends), (ends[-1], ends[-1] + 9 * span)]:
         x = np.linspace(a, b, 20_001)[:-1] + (b - a) / 40_000
         if column.step:
             x = column.rounded(np.arange(round(a / column.step), round(b / column.step)) * column.step)

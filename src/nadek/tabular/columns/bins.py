@@ -192,9 +192,9 @@ def log_density(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.flo
     """Return log-densities of numbers given their bins, [M].
 
     They are in nats, per unit of the column. Whole numbers, and those of few decimals, have a probability each, spread
-    over their step. A number with a bin to itself has the probability of the bin: 0. What no bin holds falls off as
-    `log_fall` says. It takes its part from numbers of the outermost bin that have its code, too: their density is
-    lower, so that it integrates to 1.
+    over their step. Where there is no step, a number with a bin to itself has the probability of the bin: 0. What no
+    bin holds falls off as `log_fall` says. It takes its part from numbers of the outermost bin that have its code, too:
+    their density is lower, so that it integrates to 1.
     """
     (place, nearest), (left, width) = _nearest(column, numbers), _left_and_width(column)
     part, last, outermost = _part_below(column, nearest), len(left) - 1, np.zeros(len(place))
@@ -203,7 +203,8 @@ def log_density(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.flo
         has_code = (place == end) & (outer | ~neighbour)
         outermost += np.where(has_code, np.logaddexp(0, more + neighbour * math.log(2)), 0)
     inside = _log_lean(column, place, np.minimum(nearest - left[place], width[place])) - outermost
-    densities: NDArray[np.float64] = np.where(width[place] > 0, inside, 0) + log_fall(column, numbers)
+    beside = np.where(_is_mass(column, numbers), -math.log(column.step or 1), -np.log(_scales(column)[place]))
+    densities: NDArray[np.float64] = np.where(width[place] > 0, inside, beside) + log_fall(column, numbers)
     return densities
 
 
@@ -213,8 +214,8 @@ def log_relative_density(column: Numeric, numbers: NDArray[np.float64]) -> NDArr
 
     So numbers that have bins to themselves are compared with others, as if they were spread over a bin.
     """
-    spread = ~_is_single(column)[column.bin_of(numbers)]
-    return log_density(column, numbers) + spread * math.log(typical_width(column))
+    widths = np.where(_is_mass(column, numbers), column.step or 1, typical_width(column))
+    return log_density(column, numbers) + np.log(widths)
 
 
 @UNSAFE
@@ -222,14 +223,11 @@ def log_fall(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float6
     """Return log-densities of numbers that no bin holds, relative to the nearest one that it holds, [M]; 0 for others.
 
     Beyond the range of training the density falls exponentially, at the mean distance of the values in the outermost
-    bin, and beside a number that has a bin to itself at the typical width of a bin. Where all numbers have bins to
-    themselves, another one is as rare as what none of ``n_values`` values was.
+    bin, and beside a number that has a bin to itself at the typical width of a bin. There, it is also as rare as what
+    none of ``n_values`` values was.
     """
-    place, nearest = _nearest(column, numbers)
-    away, scale = np.abs(column.snapped(numbers) - nearest), _scales(column)[place]
-    away = np.where(away > np.minimum(ROUNDING * np.abs(nearest), NEAR * scale), away, 0) / scale
-    never = 0.0 if is_continuous(column) else math.log1p(column.n_values or 0)
-    return -np.where(away > 0, never, 0) - away
+    away, never = _away(column, numbers), math.log1p(column.n_values or 0)
+    return -np.where((away > 0) & _is_single(column)[column.bin_of(numbers)], never, 0) - away
 
 
 @UNSAFE
@@ -251,6 +249,19 @@ def _nearest(column: Numeric, numbers: NDArray[np.float64]) -> tuple[NDArray[np.
     place, (left, width) = column.bin_of(numbers), _left_and_width(column)
     right = np.minimum(left + width, column.high)
     return place, np.clip(column.snapped(numbers), left[place], right[place])
+
+
+def _away(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return distances from what bins hold, [M], in units of `_scales`; 0 for what rounding may be."""
+    place, nearest = _nearest(column, numbers)
+    away, scale = np.abs(column.snapped(numbers) - nearest), _scales(column)[place]
+    return np.where(away > np.minimum(ROUNDING * np.abs(nearest), NEAR * scale), away, 0) / scale
+
+
+def _is_mass(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return True for numbers with a bin to themselves, [M]; for all of a column that has no others."""
+    held = _is_single(column)[column.bin_of(numbers)] & (_away(column, numbers) == 0)
+    return held if is_continuous(column) else np.ones_like(held)
 
 
 def _log_lean(column: Numeric, place: NDArray[np.intp], inwards: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -158,7 +158,11 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
     if decimals is not None:
         observed = np.round(observed, decimals)  # 0.10000000149 is 0.1
     different, times = np.unique(observed, return_counts=True)
-    edges = _edges(different, times, n_bins) if len(different) > n_bins else _edges_of_each(different, times)
+    if len(different) > n_bins:
+        step = 10.0 ** -(decimals or 0) if integer or decimals else 0.0
+        edges = _shared(_edges(different, times, n_bins), different, times, step)
+    else:
+        edges = _edges_of_each(different, times)
     place = np.searchsorted(edges, observed, side="right")
     tails = _tails(observed, place, edges) if 0 < len(edges) < len(different) - 1 else None
     held, n = observed, np.bincount(place)
@@ -248,3 +252,29 @@ def _edges(different: NDArray[np.float64], times: NDArray[np.intp], n_bins: int)
         wanted = rest[np.searchsorted(counts / counts[-1] + along, 2 * np.arange(1, n) / n)]
     after = different[alone[alone < len(different) - 1] + 1]
     return np.setdiff1d(np.concatenate((wanted, different[alone], after)), different[:1])
+
+
+def _shared(
+    edges: NDArray[np.float64], different: NDArray[np.float64], times: NDArray[np.intp], step: float
+) -> NDArray[np.float64]:
+    """Return edges without those that give a rare value a bin to itself, unless no other value may lie in it.
+
+    It shares the bin above, or the one below where a frequent value has the one above.
+    """
+    few = max(1, OUTERMOST * times.sum())
+    has_room = np.append(np.diff(different) > 1.5 * step, True)
+    first = [0, *np.searchsorted(different, edges).tolist()]
+    b = 0
+    while b < len(first):
+        is_alone = np.diff([*first, len(different)]) == 1
+        is_frequent = is_alone & (times[first] > few)
+        if not is_alone[b] or is_frequent[b] or not has_room[first[b]]:
+            b += 1
+        elif b + 1 < len(first) and not is_frequent[b + 1]:
+            del first[b + 1]
+        elif b > 0 and not is_frequent[b - 1]:
+            del first[b]
+        else:
+            b += 1
+    shared: NDArray[np.float64] = different[first[1:]]
+    return shared
