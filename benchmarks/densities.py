@@ -33,6 +33,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KernelDensity
 
 from nadek import NADEk
+from nadek.tabular.columns import Numeric
 from nadek.tabular.columns.types import MOST_LEVELS
 
 Array = NDArray[np.float64]
@@ -52,7 +53,7 @@ BANDWIDTHS = np.geomspace(0.02, 1.5, 20)
 def nadek(train: pd.DataFrame, test: pd.DataFrame) -> tuple[Array, list[float]]:
     """Return log-densities of test rows, and the step of each column."""
     model = NADEk(random_state=0, n_orderings=32, numeric_features=list(train)).fit(train)
-    return model.score_samples(test), [column.step for column in model.columns_]
+    return model.score_samples(test), [column.step for column in model.columns_ if isinstance(column, Numeric)]
 
 
 def mixture(train: Array, test: Array) -> Array:
@@ -61,16 +62,14 @@ def mixture(train: Array, test: Array) -> Array:
     sizes = [n for n in COMPONENTS if n < len(part) / 2]
     settings = [{"n_components": n, "covariance_type": kind, "random_state": 0} for kind in COVARIANCES for n in sizes]
     best = max(settings, key=lambda setting: GaussianMixture(**setting).fit(part).score(others))
-    log_densities: Array = GaussianMixture(**best).fit(train).score_samples(test)
-    return log_densities
+    return GaussianMixture(**best).fit(train).score_samples(test)
 
 
 def kernels(train: Array, test: Array) -> Array:
     """Return log-densities by Gaussian kernels of the bandwidth that is best on a tenth of the rows."""
     part, others = train_test_split(train, test_size=VALIDATION, random_state=0)
     best = max(BANDWIDTHS, key=lambda bandwidth: KernelDensity(bandwidth=bandwidth).fit(part).score(others))
-    log_densities: Array = KernelDensity(bandwidth=best).fit(train).score_samples(test)
-    return log_densities
+    return KernelDensity(bandwidth=best).fit(train).score_samples(test)
 
 
 def measure(frame: pd.DataFrame, seed: int) -> list[dict[str, Any]]:

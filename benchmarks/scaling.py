@@ -98,8 +98,7 @@ def learning(recompute: bool) -> dict[str, float]:  # noqa: FBT001
 def in_fresh_process(what: str) -> dict[str, float]:
     """Measure memory in a fresh process: peaks never fall."""
     done = subprocess.run([sys.executable, __file__, "--only", what], capture_output=True, text=True, check=True)
-    memory: dict[str, float] = json.loads(done.stdout)
-    return memory
+    return json.loads(done.stdout)
 
 
 ALONE: dict[str, Callable[[], dict[str, float]]] = {

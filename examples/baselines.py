@@ -64,8 +64,7 @@ class IndependentBernoulli:
         _check_table(x, may_miss=False, columns=len(self.probability))
         off, on = np.log1p(-self.probability), np.log(self.probability)
         # One product with the log-odds: x is either 0 or 1.
-        log_prob: Float[np.ndarray, " N"] = x.astype(np.float64) @ (on - off) + off.sum()
-        return log_prob
+        return x.astype(np.float64) @ (on - off) + off.sum()
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,8 +142,7 @@ class ChowLiuTree:
         value = x.astype(np.int8)
         given = value[:, np.maximum(self.parent, 0)]
         terms = self.log_conditional[np.arange(len(self.parent)), given, value]
-        log_prob: Float[np.ndarray, " N"] = terms.sum(axis=1)
-        return log_prob
+        return terms.sum(axis=1)
 
 
 def _pair_counts(x: Real[np.ndarray, "N D"]) -> Float[np.ndarray, "2 2 D D"]:
@@ -158,8 +156,7 @@ def _pair_counts(x: Real[np.ndarray, "N D"]) -> Float[np.ndarray, "2 2 D D"]:
 def _mutual_information(joint: Float[np.ndarray, "2 2 D D"]) -> Float[np.ndarray, "D D"]:
     """Mutual information of each pair of variables in nats, from their joint probabilities, all above 0."""
     first, second = joint.sum(axis=1, keepdims=True), joint.sum(axis=0, keepdims=True)
-    information: Float[np.ndarray, "D D"] = (joint * np.log(joint / (first * second))).sum(axis=(0, 1))
-    return information
+    return (joint * np.log(joint / (first * second))).sum(axis=(0, 1))
 
 
 def _spanning_tree(information: Float[np.ndarray, "D D"]) -> Int[np.ndarray, " D"]:

@@ -1,10 +1,8 @@
 """Tables with scikit-learn's checks of shape and column names."""
 
 from collections.abc import Hashable, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
@@ -34,7 +32,7 @@ def checked_table(
         X = select_columns(X, _rest(estimator, names, X.shape[1], dropped))
     if names is None:
         options = {"dtype": None, "ensure_all_finite": False, "reset": reset}
-        array: NDArray[Any] = validate_data(estimator, X, **options)
+        array = validate_data(estimator, X, **options)
         labels = tuple(map(str, getattr(estimator, "feature_names_in_", ())))
         return read_array(array, labels).without(words)
     validate_data(estimator, X, reset=reset, skip_check_array=True)

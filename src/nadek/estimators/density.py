@@ -280,9 +280,7 @@ class NADEk(DensityMixin, CellAnswers):
         self, log_probs: Tensor, table: Table, columns: NDArray[np.bool_] | slice = slice(None)
     ) -> NDArray[np.float64]:
         """Return log-probabilities plus the log-densities of numbers."""
-        densities: NDArray[np.float64] = self._of_numbers(log_density, table)[:, columns].sum(1)
-        densities += log_probs.cpu().numpy()
-        return densities
+        return self._of_numbers(log_density, table)[:, columns].sum(1) + log_probs.cpu().numpy()
 
     def _places(self, ordering: Which) -> NDArray[np.int64]:
         """Return column indices in the order given."""

@@ -29,8 +29,7 @@ class Pooled(NamedTuple):
     @property
     def standard_error(self) -> Numbers:
         """Root of the variance."""
-        root: Numbers = np.sqrt(self.variance)
-        return root
+        return np.sqrt(self.variance)
 
     def interval(self, level: float = 0.95) -> Float[np.ndarray, "2 ..."]:
         """Return the lower and the upper ends of the confidence intervals.

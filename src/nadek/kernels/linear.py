@@ -64,7 +64,7 @@ def affine(
         u = F.linear(x, weight, bias)
         return u if activation is None else activate(activation, u)
     variant = "none" if activation == "gelu" else ""
-    return _oneDNN()._linear_pointwise(x, weight, bias, activation or "none", [], variant)  # type: ignore[no-any-return]
+    return _oneDNN()._linear_pointwise(x, weight, bias, activation or "none", [], variant)
 
 
 def add_product(
@@ -72,7 +72,7 @@ def add_product(
 ) -> Float[Tensor, "n m"]:
     """Return ``base + x weight'`` without gradients."""
     if _uses_onednn(x, weight):
-        return _oneDNN()._linear_pointwise.binary(x, base, weight, None, "add")  # type: ignore[no-any-return]
+        return _oneDNN()._linear_pointwise.binary(x, base, weight, None, "add")
     return torch.addmm(base, x, weight.t())
 
 
@@ -83,7 +83,7 @@ def prepack_weight(weight: Float[Tensor, "m k"], n_rows: int) -> Float[Tensor, "
     """
     if n_rows * weight.numel() < MIN_PRODUCT or not _serves(weight):
         return weight
-    return _oneDNN()._reorder_linear_weight(weight.detach(), n_rows)  # type: ignore[no-any-return]
+    return _oneDNN()._reorder_linear_weight(weight.detach(), n_rows)
 
 
 def activate(name: str, u: Tensor) -> Tensor:

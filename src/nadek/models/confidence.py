@@ -29,5 +29,4 @@ class Confidence(nn.Module):
 
     def of_rows(self, missing: Bool[Tensor, "*batch D"]) -> Float[Tensor, "*batch 1"]:
         """Return the factor of rows by their masks."""
-        factor: Tensor = self((~missing).to(self.log_factor.dtype).mean(-1, keepdim=True))
-        return factor
+        return self((~missing).to(self.log_factor.dtype).mean(-1, keepdim=True))

@@ -58,8 +58,7 @@ class OrdinalKernel:
 @lru_cache(maxsize=64)
 def _block(sizes: tuple[int, ...], power: float, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "c c"]:
     """Return the part of R, or of its inverse, for consecutive columns."""
-    root: Tensor = torch.block_diag(*(torch.from_numpy(_root(n, power)) for n in sizes))
-    return root.to(device, dtype)
+    return torch.block_diag(*(torch.from_numpy(_root(n, power)) for n in sizes)).to(device, dtype)
 
 
 def _root(n_levels: int, power: float) -> NDArray[np.float64]:
@@ -70,5 +69,4 @@ def _root(n_levels: int, power: float) -> NDArray[np.float64]:
     place = np.linspace(0, 1, n_levels)
     kernel = np.exp(-0.5 * ((place[:, None] - place) / LENGTH_SCALE) ** 2)
     values, vectors = np.linalg.eigh((1 - NUGGET) * kernel + NUGGET * np.eye(n_levels))
-    root: NDArray[np.float64] = (vectors * values**power) @ vectors.T
-    return root
+    return (vectors * values**power) @ vectors.T

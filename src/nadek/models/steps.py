@@ -74,8 +74,7 @@ def _checkpointed_step(
     def run(p: Tensor, state: object) -> tuple[Tensor, Any]:
         return step(inputs, p, state, next(sources, None if begin is None else begin.clone_state()))
 
-    result: tuple[Tensor, Any] = checkpoint(run, p, state, use_reentrant=False, preserve_rng_state=generator is None)
-    return result
+    return checkpoint(run, p, state, use_reentrant=False, preserve_rng_state=generator is None)
 
 
 def has_manual_backward(core: Core, variables: Variables) -> TypeGuard[Deep]:
@@ -101,8 +100,7 @@ def manual_backward_steps(
     dropout = core.dropout if core.training else 0.0
     layers = [parameter for layer in core.layers for parameter in (layer.weight, layer.bias)]
     settings = (core.activation, n_steps, dropout, generator)
-    logits: Tensor = _Steps.apply(*settings, *inputs[:3], base, W, V, b, *layers)  # type: ignore[no-untyped-call]
-    return logits
+    return _Steps.apply(*settings, *inputs[:3], base, W, V, b, *layers)  # type: ignore[no-untyped-call]
 
 
 class _Steps(torch.autograd.Function):

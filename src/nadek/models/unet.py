@@ -44,8 +44,7 @@ class ConvBlock(nn.Module):
     ) -> Float[Tensor, "B c h w"]:
         """Return the stream plus the block's output."""
         maps = F.silu(self.inner(F.silu(row_norm(stream))))
-        added: Tensor = self.outer(drop(maps, self.dropout if self.training else 0.0, generator, n_tied_axes=2))
-        return stream + added
+        return stream + self.outer(drop(maps, self.dropout if self.training else 0.0, generator, n_tied_axes=2))
 
 
 class DenseBlock(nn.Module):
@@ -63,7 +62,7 @@ class DenseBlock(nn.Module):
         """Return the stream plus the block's output."""
         pixels = F.silu(row_norm(stream)).permute(0, 2, 3, 1)
         units = F.silu(self.inner(pixels.flatten(1)))
-        added: Tensor = self.outer(drop(units, self.dropout if self.training else 0.0, generator))
+        added = self.outer(drop(units, self.dropout if self.training else 0.0, generator))
         return stream + added.view(pixels.shape).permute(0, 3, 1, 2)
 
 

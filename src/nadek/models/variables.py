@@ -231,8 +231,7 @@ class MixedVariables(nn.Module):
         """Return a table's scores; the logits begin at ``first``."""
         if (end := padded.shape[-1] - 1) <= self.n_columns:
             column = (column - self._starts[first]).clamp(0, end)
-        chosen: Tensor = padded.index_select(-1, column.flatten()).unflatten(-1, column.shape)
-        return chosen
+        return padded.index_select(-1, column.flatten()).unflatten(-1, column.shape)
 
     def _of_columns(self, cells: Float[Tensor, "*batch n"], first: int = 0) -> Float[Tensor, "*batch c"]:
         """Return cells as columns, from variable ``first`` on."""
@@ -245,8 +244,7 @@ class MixedVariables(nn.Module):
 
     def _of_levels(self, cells: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch D L"]:
         """Return cells by variable and level, or 0."""
-        chosen: Tensor = F.pad(cells, (0, 1)).index_select(-1, self.cell.flatten()).unflatten(-1, self.cell.shape)
-        return chosen
+        return F.pad(cells, (0, 1)).index_select(-1, self.cell.flatten()).unflatten(-1, self.cell.shape)
 
 
 Variables = BinaryVariables | MixedVariables

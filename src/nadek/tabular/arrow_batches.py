@@ -35,8 +35,7 @@ def ids_in(batch: Batch, row_id: str) -> NDArray[np.int64]:
     if not pa.types.is_integer(ids.type) or ids.null_count:
         missing = f" with {ids.null_count} missing" if ids.null_count else ""
         raise ValueError(f'row_id: expected whole numbers in the column "{row_id}", found {ids.type}{missing}')
-    numbers: NDArray[np.int64] = ids.cast(pa.int64()).to_numpy()
-    return numbers.copy()
+    return ids.cast(pa.int64()).to_numpy().copy()
 
 
 def spelling_of(cells: pa.ChunkedArray, values: NDArray[Any]) -> Spelling:

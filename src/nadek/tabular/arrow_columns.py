@@ -34,8 +34,7 @@ def is_date(kind: pa.DataType) -> bool:
 def to_dates(column: pa.ChunkedArray) -> NDArray[Any]:
     """Return Arrow's dates in microseconds [N], in universal time, NaT where missing."""
     kind = pa.timestamp("us", getattr(column.type, "tz", None))
-    dates: NDArray[Any] = column.cast(kind, safe=False).to_numpy()
-    return dates.copy()
+    return column.cast(kind, safe=False).to_numpy().copy()
 
 
 def to_floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
@@ -44,7 +43,7 @@ def to_floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
         return widened(column.to_numpy())
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.string())  # Arrow's own way to floats misses the nearest one
-    values: NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy()
+    values = column.cast(pa.float64(), safe=False).to_numpy()
     return values if values.flags.writeable else values.copy()
 
 
@@ -57,15 +56,13 @@ def to_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
         ends = pc.min_max(column).as_py()
         if max(abs(ends["min"] or 0), abs(ends["max"] or 0)) > LARGEST_EXACT:
             return to_objects(column)
-    values: NDArray[Any] = column.to_numpy().copy() if pa.types.is_integer(column.type) else to_floats(column)
-    return values
+    return column.to_numpy().copy() if pa.types.is_integer(column.type) else to_floats(column)
 
 
 def to_objects(column: pa.ChunkedArray) -> NDArray[np.object_]:
     """Return Python objects [N], None where missing."""
     if pa.types.is_string(column.type):
-        texts: NDArray[np.object_] = column.to_numpy()
-        return texts.copy()
+        return column.to_numpy().copy()
     values = np.empty(len(column), dtype=object)
     values[:] = column.to_pylist()
     return values

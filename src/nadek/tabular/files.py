@@ -154,8 +154,7 @@ def _read_npy(content: bytes) -> NDArray[Any]:
     if math.prod(shape) * dtype.itemsize != n_bytes:
         raise ValueError(f"found {n_bytes:,} bytes for an array {shape} of {dtype}")
     stream.seek(0)
-    values: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
-    return values
+    return np.lib.format.read_array(stream, allow_pickle=False)
 
 
 def _read_parquet(file: Path, cells: int | None) -> Iterator[Table]:

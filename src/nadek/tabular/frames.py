@@ -158,7 +158,7 @@ def _values(series: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - a narwhal
         return np.full(len(series), np.nan)
     if is_date(series):
         counts = series.dt.timestamp("us").to_numpy().astype(np.float64)
-        dates: NDArray[Any] = np.nan_to_num(counts).astype(np.int64).astype("M8[us]")
+        dates = np.nan_to_num(counts).astype(np.int64).astype("M8[us]")
         return np.where(np.isnan(counts), np.datetime64("NaT"), dates)
     if not (series.dtype.is_numeric() or series.dtype in UNDERSTOOD):
         raise ValueError(
@@ -167,8 +167,7 @@ def _values(series: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - a narwhal
     if series.dtype in CATEGORICAL or _is_inexact(series):  # Arrow's dictionaries lose their nulls on the direct way
         return _objects(series)
     # NumPy has no whole numbers of 128 bits
-    values: NDArray[Any] = (series.cast(nw.Int64) if series.dtype in WIDEST else series).to_numpy()
-    return values
+    return (series.cast(nw.Int64) if series.dtype in WIDEST else series).to_numpy()
 
 
 def _objects(series: Any) -> NDArray[np.object_]:  # noqa: ANN401 - a narwhals series

@@ -28,8 +28,7 @@ def stored_columns(parquet: pq.ParquetFile, names: Sequence[str], check: Callabl
     def group(first: int) -> list[pa.ChunkedArray]:
         chosen = list(names[first : first + size])
         parts = parquet.iter_batches(batch_size=min(n_rows, ROWS), columns=chosen)
-        columns: list[pa.ChunkedArray] = pa.Table.from_batches(list(check(parts))).select(chosen).columns
-        return columns
+        return pa.Table.from_batches(list(check(parts))).select(chosen).columns
 
     return Columns(len(names), lambda j: group(j - j % size)[j % size])
 

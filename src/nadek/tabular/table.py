@@ -152,8 +152,7 @@ class Table:
             return np.zeros(len(cells), dtype=np.bool_)
         cells = cells.cast(pa.string())
         texts = [text for text in pc.unique(cells).to_pylist() if is_held(text)]
-        mask: NDArray[np.bool_] = pc.is_in(cells, value_set=pa.array(texts, pa.string())).to_numpy()
-        return mask
+        return pc.is_in(cells, value_set=pa.array(texts, pa.string())).to_numpy()
 
 
 def empty_cells(cells: AnyColumn, where: NDArray[np.bool_]) -> AnyColumn:

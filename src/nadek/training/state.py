@@ -49,8 +49,7 @@ class Epoch:
 
 def read_history(metrics: Mapping[str, Any]) -> list[Epoch]:
     """Return the epochs in a model's metrics."""
-    history: list[Epoch] = convert(list[Epoch], metrics.get("history", []), "metrics.history")
-    return history
+    return convert(list[Epoch], metrics.get("history", []), "metrics.history")
 
 
 class TrainingDivergedError(ArithmeticError):

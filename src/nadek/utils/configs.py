@@ -22,8 +22,7 @@ T = TypeVar("T")
 
 def encode(config: Any) -> dict[str, Any]:  # noqa: ANN401 - any frozen dataclass
     """Return the dictionary of a config, without None."""
-    encoded: dict[str, Any] = _plain(dataclasses.asdict(config))
-    return encoded
+    return _plain(dataclasses.asdict(config))
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401

@@ -92,8 +92,7 @@ def means_of_parts(column: Numeric, n_parts: int) -> NDArray[np.float64]:
     place, means = np.repeat(np.arange(len(column.means)), len(part)), np.array(column.means)
     share = leaning(np.tile(part, len(means)), _leans(column)[place])
     away = (share * _left_and_width(column)[1][place]).reshape(len(means), n_parts, POINTS).mean(2)
-    numbers: NDArray[np.float64] = means[:, None] + away - away.mean(1, keepdims=True)
-    return numbers.ravel()
+    return (means[:, None] + away - away.mean(1, keepdims=True)).ravel()
 
 
 def _is_single(column: Numeric) -> NDArray[np.bool_]:
@@ -143,8 +142,7 @@ def _leans(column: Numeric) -> NDArray[np.float64]:
         middle = (low + high) / 2
         too_low = _mean(middle, n) < within
         low, high = np.where(too_low, middle, low), np.where(too_low, high, middle)
-    leans: NDArray[np.float64] = np.where(n > 1, (low + high) / 2, 0.0)
-    return leans
+    return np.where(n > 1, (low + high) / 2, 0.0)
 
 
 def _mean(t: NDArray[np.float64], n: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -163,7 +161,7 @@ def _part_below(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.flo
     share = np.divide(away, width[place], out=np.full(len(place), 0.5), where=width[place] > 0)
     share, t = np.clip(share, 0, 1), _leans(column)[place]
     down = -np.maximum(np.abs(t), 1e-9)
-    part: NDArray[np.float64] = np.expm1(down * np.where(t > 0, 1 - share, share)) / np.expm1(down)
+    part = np.expm1(down * np.where(t > 0, 1 - share, share)) / np.expm1(down)
     return np.where(t > 0, 1 - part, part)
 
 
@@ -172,8 +170,7 @@ def leaning(share: NDArray[np.float64], t: NDArray[np.float64]) -> NDArray[np.fl
     down = -np.maximum(np.abs(t), 1e-9)
     with np.errstate(divide="ignore"):
         fallen = np.log1p(np.where(t > 0, 1 - share, share) * np.expm1(down)) / down
-    inside: NDArray[np.float64] = np.clip(np.where(t > 0, 1 - fallen, fallen), 0, np.nextafter(1, 0))
-    return inside
+    return np.clip(np.where(t > 0, 1 - fallen, fallen), 0, np.nextafter(1, 0))
 
 
 def _within(
@@ -183,8 +180,7 @@ def _within(
     if dtype.kind != "f" or max(-column.low, column.high + column.step) > float(np.finfo(dtype).max):
         dtype = DOUBLE
     highest = np.nextafter(np.array(column.ends, dtype=dtype), dtype.type(-np.inf))
-    inside: NDArray[np.float64] = np.minimum(widened(drawn.astype(dtype)), np.append(widened(highest), np.inf)[places])
-    return inside
+    return np.minimum(widened(drawn.astype(dtype)), np.append(widened(highest), np.inf)[places])
 
 
 @UNSAFE
@@ -204,8 +200,7 @@ def log_density(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.flo
         outermost += np.where(has_code, np.logaddexp(0, more + neighbour * math.log(2)), 0)
     inside = _log_lean(column, place, np.minimum(nearest - left[place], width[place])) - outermost
     beside = np.where(_is_mass(column, numbers), -math.log(column.step or 1), -np.log(_scales(column)[place]))
-    densities: NDArray[np.float64] = np.where(width[place] > 0, inside, beside) + log_fall(column, numbers)
-    return densities
+    return np.where(width[place] > 0, inside, beside) + log_fall(column, numbers)
 
 
 @UNSAFE
@@ -321,5 +316,4 @@ def _log_beyond(column: Numeric) -> NDArray[np.float64]:
     """Return log-probabilities of numbers beyond both ends, [2], relative to those in the outermost bins."""
     left, scales = _left_and_width(column)[0], _scales(column)[[0, -1]]
     ends = _log_lean(column, np.array([0, len(left) - 1]), np.array([0.0, column.high - left[-1]]))
-    beyond: NDArray[np.float64] = ends + np.log(column.step / np.expm1(column.step / scales) if column.step else scales)
-    return beyond
+    return ends + np.log(column.step / np.expm1(column.step / scales) if column.step else scales)

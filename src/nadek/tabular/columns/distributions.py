@@ -24,8 +24,7 @@ LEAST = 1e-300
 def bins_of_number(column: Numeric, probabilities: Float[np.ndarray, "N L"]) -> Float[np.ndarray, "N L"]:
     """Return the probabilities of bins, which end halfway between knots."""
     parts, _ = _parts(column, probabilities)
-    bins: NDArray[np.float64] = parts.reshape(len(parts), -1, PARTS).sum(2)
-    return bins
+    return parts.reshape(len(parts), -1, PARTS).sum(2)
 
 
 def mean_of_number(column: Numeric, probabilities: Float[np.ndarray, "N L"]) -> Float[np.ndarray, " N"]:
@@ -61,12 +60,11 @@ def _parts(column: Numeric, probabilities: NDArray[np.float64]) -> tuple[NDArray
         code = place + joined_distance(column, place, away)
         lower = np.floor(code).astype(np.intp)
         share = code - lower
-        line: NDArray[np.float64] = logs[:, lower] * (1 - share) + logs[:, np.minimum(lower + 1, last)] * share
-        return line
+        return logs[:, lower] * (1 - share) + logs[:, np.minimum(lower + 1, last)] * share
 
     away = np.tile(np.arange(PARTS) / PARTS - 0.5, last + 1)
     begin = log_density(away)
     rise = log_density(away + 1 / PARTS) - begin
     mean_rise = np.divide(np.expm1(rise), rise, out=np.ones_like(rise), where=rise != 0)
-    masses: NDArray[np.float64] = np.exp(begin) * mean_rise
+    masses = np.exp(begin) * mean_rise
     return masses / masses.sum(1, keepdims=True), rise

@@ -109,8 +109,7 @@ def expected(column: Column, probabilities: NDArray[Any]) -> NDArray[np.float64]
         raise ValueError(f"expected numbers, found the categories {listed(values)}: they have no mean")
     if isinstance(column, Numeric) and is_continuous(column):
         return mean_of_number(column, probabilities)
-    weighed: NDArray[np.float64] = probabilities[:, : len(values)] @ np.array(values, dtype=np.float64)
-    return weighed
+    return probabilities[:, : len(values)] @ np.array(values, dtype=np.float64)
 
 
 def summarised(column: Column, probabilities: Float[np.ndarray, "N L"], statistic: Statistic) -> NDArray[Any]:
@@ -174,5 +173,5 @@ def _chosen(levels: Sequence[Level], codes: NDArray[Any], n: int) -> NDArray[Any
         values = np.array(levels, dtype=object)[places]
         values[missing] = None
         return values
-    chosen: NDArray[Any] = np.array(levels)[places]
+    chosen = np.array(levels)[places]
     return np.where(missing, np.nan, chosen) if incomplete else chosen

@@ -230,8 +230,7 @@ def _edges_of_each(different: NDArray[np.float64], times: NDArray[np.intp]) -> N
     with np.errstate(over="ignore"):
         most = FAR * (frequent[-1] - frequent[0])
         is_far = (different < frequent[0] - most) | (different > frequent[-1] + most)
-    edges: NDArray[np.float64] = different[~is_far | (times[is_far].sum() > few)][1:]
-    return edges
+    return different[~is_far | (times[is_far].sum() > few)][1:]
 
 
 def _edges(different: NDArray[np.float64], times: NDArray[np.intp], n_bins: int) -> NDArray[np.float64]:
@@ -276,5 +275,4 @@ def _shared(
             del first[b]
         else:
             b += 1
-    shared: NDArray[np.float64] = different[first[1:]]
-    return shared
+    return different[first[1:]]

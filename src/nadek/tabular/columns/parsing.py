@@ -92,15 +92,13 @@ def widened(numbers: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     if numbers.dtype.itemsize >= 8:
         return numbers.astype(np.float64)
     different, places = np.unique(numbers, return_inverse=True)
-    decimals: NDArray[np.float64] = different.astype(np.str_).astype(np.float64)
-    return decimals[places].reshape(numbers.shape)
+    return different.astype(np.str_).astype(np.float64)[places].reshape(numbers.shape)
 
 
 def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return where values are missing (None, NaN, what pandas has for them, or an empty text), [N]."""
     if values.dtype.kind in "fMUT":
-        missing: NDArray[np.bool_] = values == "" if values.dtype.kind in "UT" else np.isnan(values)
-        return missing
+        return values == "" if values.dtype.kind in "UT" else np.isnan(values)
     if values.dtype != object:
         return np.zeros(len(values), dtype=np.bool_)
     return np.array(list(map(_is_missing, values)), dtype=np.bool_)
