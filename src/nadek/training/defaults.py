@@ -53,7 +53,7 @@ ANNEAL = 0.5
 """Epochs of a falling rate, as part of those of the full rate, where validation chooses the length."""
 PATIENCE = 0.2
 """Patience of early stopping, as part of the epochs."""
-BFLOAT16_WIDTH = 384
+BFLOAT16_WIDTH = 160
 """From this width on bfloat16 products are faster, where the processor has them."""
 
 
