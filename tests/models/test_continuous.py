@@ -15,7 +15,7 @@ from nadek.models.codes import split_missing
 from nadek.models.cores import DeepConfig
 from nadek.models.variables import variables_of
 from nadek.training import prepare
-from support.models import seeded
+from support.models import close, seeded
 from zoo import _remembering
 
 LEVELS, KNOTS = (4, 2, 3, 1, 5), ((), None, (), None, (0, 3))
@@ -160,6 +160,14 @@ def test_surprise_is_the_part_of_draws_as_improbable(sharp, generator, j):
     surprise = explain_cells(sharp, impute(sharp, x, generator=generator)).surprise[:, j].sort().values
     for s in surprise[::200]:
         assert (surprise >= s - 1e-6).double().mean() == pytest.approx((-s).exp().item(), abs=0.03)
+
+
+def test_surprise_is_at_most_that_of_the_number_itself(sharp, generator):
+    x = codes(50, generator)
+    plain, own = explain_cells(sharp, x), torch.full_like(x, -2.0)
+    most = -(plain.log_prob + own)
+    assert (plain.surprise > most).any()
+    close(explain_cells(sharp, x, own=own).surprise, plain.surprise.minimum(most).clamp(min=0))
 
 
 def test_only_continuous_codes_have_parts():

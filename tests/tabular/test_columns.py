@@ -357,6 +357,13 @@ def test_outwards_is_the_density_farther_out(values):
         assert (log_outwards(column, x)[~half] == 0).all()
 
 
+def test_less_lies_below_a_skewed_range_than_in_its_first_bin():
+    column = infer(skew(400) ** 2, name="x")
+    below = np.append(0, np.geomspace(1e-9, 100, 20_001))
+    density = np.exp(log_density(column, column.low - below))
+    assert np.trapezoid(density, below) < 0.3  # of the 0.5 that have the code of the end
+
+
 def test_relative_densities_have_no_unit():
     metres = np.append(np.zeros(300), skew(500))
     small, large = (infer(metres * unit, name="x") for unit in (1, 1024))

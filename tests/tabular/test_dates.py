@@ -131,10 +131,12 @@ def test_a_slip_among_dates_is_named(tmp_path, wrong):
 
 def libraries(frame):
     """Return a data frame in each library."""
-    zoned = frame.assign(when=frame["when"].dt.tz_localize("Europe/Zurich", ambiguous="NaT", nonexistent="NaT"))
+    zones = {"ambiguous": "NaT", "nonexistent": "NaT"}
+    zoned = frame.assign(when=frame["when"].dt.tz_localize("Europe/Zurich", **zones))
     objects = frame.assign(day=frame["day"].dt.date.astype(object).where(frame["day"].notna(), None))
     return {
         "pandas": zoned,
+        "pandas, another zone": frame.assign(when=frame["when"].dt.tz_localize("America/New_York", **zones)),
         "pandas by Arrow": zoned.convert_dtypes(dtype_backend="pyarrow"),
         "pandas, objects": objects,
         "polars": pl.from_pandas(zoned).with_columns(pl.col("day").cast(pl.Date)),

@@ -57,6 +57,27 @@ def test_errors_in_cells_come_first(survey, seen):
     assert set(model.score_samples(wrong).argsort()[:2]) == {7, 9}
 
 
+@pytest.mark.parametrize("unit", [1, 1 / 7])
+def test_surprise_of_few_numbers_adds_up_levels(unit):
+    """Also of the largest one, which has a bin to itself."""
+    counts = unit * np.random.default_rng(0).choice(6, 200, p=[0.3, 0.25, 0.2, 0.12, 0.08, 0.05])
+    table = pd.DataFrame({"count": counts, "group": list("ab") * 100})
+    model = nadek.NADEk(**QUICK | {"numeric_features": ["count"]}).fit(table)
+    levels = np.unique(counts)
+    asked = pd.DataFrame({"count": np.tile(levels, 200), "group": np.repeat(table["group"].to_numpy(), 6)})
+    p = np.exp(model.conditional_log_prob(asked, given=["group"])).reshape(200, 6)
+    own = p[np.arange(200), np.searchsorted(levels, counts)][:, None]
+    expected = -np.log(np.where(p <= own + 1e-9, p, 0).sum(1))
+    np.testing.assert_allclose(model.explain(table)["count"], expected, atol=1e-5)
+
+
+def test_surprise_is_at_most_that_of_the_number_itself():
+    """A number in steps may lie where the density is lowest, between all others."""
+    table = pd.DataFrame({"day": np.random.default_rng(8).permutation(200), "group": list("ab") * 100})
+    model = nadek.NADEk(**QUICK | {"max_iter": 30, "numeric_features": ["day"]}).fit(table)
+    assert (model.explain(table)["day"] <= 1e-6 - model.conditional_log_prob(table, given=["group"])).all()
+
+
 def test_impossible_ages_are_outliers(survey, tmp_path):
     table, wrong = survey
     detector = nadek.NADEkOutlierDetector(**QUICK, n_orderings=2).fit(table)

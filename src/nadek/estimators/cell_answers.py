@@ -13,7 +13,7 @@ from nadek.estimators.base import NADEkBase
 from nadek.estimators.options import check_number
 from nadek.inference import explain_cells
 from nadek.inference.sampling import level_probabilities, rows_at_once
-from nadek.tabular.columns import Numeric, bin_probabilities, log_outwards, n_levels, quantiles_of_number
+from nadek.tabular.columns import Numeric, bin_probabilities, log_outwards, log_own, n_levels, quantiles_of_number
 from nadek.tabular.frames import MatrixLike
 from nadek.tabular.table import Table
 from nadek.tabular.writeback import with_columns
@@ -90,7 +90,8 @@ class CellAnswers(NADEkBase):
         """Return the surprise of each observed cell, given the other observed cells of its row.
 
         It is minus the log-probability of all values that are at most as probable as that of the cell, and so compares
-        cells of all columns: a yes with an age. Numbers beyond those of training count by how far.
+        cells of all columns: a yes with an age. Numbers count by their density per bin, as bins are narrow where there
+        are many of them, and numbers beyond those of training by how far.
 
         Args:
             X: a table [N, D].
@@ -99,8 +100,10 @@ class CellAnswers(NADEkBase):
             Surprises in nats, at least 0, a table [N, D] of the kind of ``X``; NaN for missing cells.
         """
         table, codes = self._read(X)
-        outwards = torch.from_numpy(self._of_numbers(log_outwards, table)).to(codes.device)
-        return self._table_of(table, explain_cells(self.network_, codes, outwards=outwards).surprise)
+        outwards, own = (
+            torch.from_numpy(self._of_numbers(measure, table)).to(codes.device) for measure in (log_outwards, log_own)
+        )
+        return self._table_of(table, explain_cells(self.network_, codes, outwards=outwards, own=own).surprise)
 
     def _table_of(self, table: Table, numbers: Float[Tensor, "N K"]) -> Any:  # noqa: ANN401 - a table
         """Return numbers for the cells of a table: of a frame with the names of its columns."""

@@ -31,7 +31,8 @@ class Explanation(NamedTuple):
     """float64: code of the most probable level."""
     surprise: Float[Tensor, "B D"]
     """float64, nats, at least 0: minus the log-probability of all levels that are at most as probable as the observed
-    one. A surprise of s or more comes up once in exp(s) cells, whatever the variable."""
+    one. A surprise of s or more comes up once in exp(s) cells, whatever the variable. Numbers are compared by the
+    density of their codes, per bin and not per unit."""
 
     def oddest(self, n: int) -> list[tuple[int, int]]:
         """Return rows and variables of the most surprising cells, n at most; equal ones as they come."""
@@ -52,6 +53,7 @@ def explain_cells(
     x: Shaped[Tensor, "B D"],
     *,
     outwards: Float[Tensor, "B D"] | None = None,
+    own: Float[Tensor, "B D"] | None = None,
     progress: Progress | None = None,
 ) -> Explanation:
     """Return each observed cell's log-probability given all others.
@@ -62,6 +64,7 @@ def explain_cells(
         model: a NADE-k; a fixed-order NADE serves for rows with a single value, of the first variable in its ordering.
         x: codes, NaN for a missing value.
         outwards: log-probabilities, given the codes, of numbers at least as far outside as the observed ones, in nats.
+        own: log-probabilities of the observed numbers, given the density of their codes; -inf for those without a step.
         progress: called with (rows done, rows in all).
 
     Raises:
@@ -91,6 +94,8 @@ def explain_cells(
         cells.log_prob[r, j], cells.expected[r, j] = log_p, levels.argmax(-1).double()
         farther = torch.zeros_like(log_p) if outwards is None else outwards[r, j]
         p = _up_to(model, levels, log_p + farther + EQUAL, j)
+        if own is not None:
+            p = p.maximum((log_p + own[r, j]).exp())
         is_outside = (farther < 0) | (p == 0)  # no float is as small as some of them
         outside = torch.where(is_outside, log_p + farther - math.log(2), -torch.inf)
         cells.surprise[r, j] = torch.logaddexp(p.log(), outside).neg().clamp(min=0) + 0.0  # no -0.0

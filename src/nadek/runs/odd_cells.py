@@ -9,7 +9,7 @@ from nadek.checkpoints import SavedModel
 from nadek.inference import Explanation, explain_cells
 from nadek.inference.decoders.chunking import Progress
 from nadek.runs.data import Source, kinds_of, of_numbers
-from nadek.tabular.columns import level_names, log_outwards
+from nadek.tabular.columns import level_names, log_outwards, log_own
 from nadek.tabular.columns.parsing import shown
 from nadek.tabular.encode import schema_labels
 
@@ -34,8 +34,8 @@ def odd_cells(
     """Return the cells that ``choose`` takes from some rows of a batch."""
     if not len(rows):
         return []
-    outwards = of_numbers(log_outwards, saved, source)[rows]
-    cells = explain_cells(saved.model, source.x[rows], outwards=outwards, progress=progress)
+    outwards, own = (of_numbers(measure, saved, source)[rows] for measure in (log_outwards, log_own))
+    cells = explain_cells(saved.model, source.x[rows], outwards=outwards, own=own, progress=progress)
     odd, names, kinds = choose(cells), schema_labels(saved.schema, saved.model.n_variables), kinds_of(saved)
     values = [source.values[j][int(rows[i])] for i, j in odd]
     return [

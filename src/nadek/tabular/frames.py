@@ -143,7 +143,14 @@ def native_type(series: Any) -> Any:  # noqa: ANN401 - a narwhals series
 
 def is_date(series: Any) -> bool:  # noqa: ANN401 - a narwhals series
     """Return True for a column of dates, with or without a time."""
-    return bool(series.dtype in (nw.Date, nw.Datetime))
+    return bool(in_plain_zone(series).dtype in (nw.Date, nw.Datetime))
+
+
+def in_plain_zone(series: Any) -> Any:  # noqa: ANN401 - a narwhals series
+    """Return dates of pandas in universal time where narwhals does not know their zone, as America/New_York."""
+    if series.dtype != nw.Unknown or getattr(native_type(series), "tz", None) is None:
+        return series
+    return nw.from_native(series.to_native().dt.tz_convert("UTC"), series_only=True)
 
 
 def _is_frame_table(table: Table) -> bool:
@@ -152,6 +159,7 @@ def _is_frame_table(table: Table) -> bool:
 
 def _values(series: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - a narwhals series
     """Return the cells of a column; integers beside missing ones are floats, or objects if these change them."""
+    series = in_plain_zone(series)
     if decimal_digits(series):
         series = series.cast(nw.String).cast(nw.Float64)  # Arrow's own way to floats misses the nearest one
     if series.dtype == nw.Unknown and series.null_count() == len(series):

@@ -17,7 +17,15 @@ from nadek.tabular.arrow_columns import AnyColumn, cast_in_arrow, choose, typed
 from nadek.tabular.columns import Column, decode
 from nadek.tabular.columns.parsing import LARGEST_EXACT
 from nadek.tabular.files import MATRICES, Target, form_of
-from nadek.tabular.frames import CATEGORICAL, categories_of, decimal_digits, intervals_as_text, is_date, native_type
+from nadek.tabular.frames import (
+    CATEGORICAL,
+    categories_of,
+    decimal_digits,
+    in_plain_zone,
+    intervals_as_text,
+    is_date,
+    native_type,
+)
 from nadek.tabular.table import OtherTypeError, Table
 from nadek.tabular.text_cells import Spelling, as_texts, fill_words, with_points
 
@@ -197,7 +205,7 @@ def array_like(like: NDArray[Any], columns: Sequence[NDArray[Any]]) -> NDArray[A
 def series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwhals series
     """Return a series of new values under the name of another, in its type if that holds them."""
     values = values if native_type(like) == np.dtype(object) else _of_one_sort(values)
-    given, like = like, intervals_as_text(like)
+    given, like = like, in_plain_zone(intervals_as_text(like))
     old, fitting = like.to_native(), _fitting(values, like)
     if fitting is not None:
         values = fitting
@@ -211,10 +219,11 @@ def series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwh
     if fitting is not None and like.implementation.is_pyarrow():
         typed = cast_in_arrow(typed, old.type)
     elif fitting is not None:
-        dtype = _with_categories(like, values.tolist()) if like.dtype in CATEGORICAL else old.dtype
+        dtype = _with_categories(like, values.tolist()) if like.dtype in CATEGORICAL else given.to_native().dtype
         if like.implementation.is_pandas_like():  # a dictionary of Arrow takes numbers only as objects
             typed = (typed.astype(object) if like.dtype in CATEGORICAL else typed).astype(dtype)
-            if given is not like and len(dtype.categories) == len(old.cat.categories):  # others stay text
+            intervals = given is not like and like.dtype in CATEGORICAL
+            if intervals and len(dtype.categories) == len(old.cat.categories):  # others stay text
                 typed = typed.cat.rename_categories(given.to_native().cat.categories)
         else:
             typed = typed.cast(dtype)

@@ -3,6 +3,7 @@
 from nadek.tabular.columns.bins import Measure as Measure
 from nadek.tabular.columns.bins import log_density as log_density
 from nadek.tabular.columns.bins import log_outwards as log_outwards
+from nadek.tabular.columns.bins import log_own as log_own
 from nadek.tabular.columns.bins import log_relative_density as log_relative_density
 from nadek.tabular.columns.bins import within_bins as within_bins
 from nadek.tabular.columns.distributions import quantiles_of_number as quantiles_of_number

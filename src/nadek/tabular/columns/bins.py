@@ -37,7 +37,7 @@ DOUBLE: np.dtype[Any] = np.dtype(np.float64)
 LARGEST = float(np.finfo(np.float64).max)
 
 PRIOR = 4
-"""Values that count beside those of a bin: evenly within it, and at the typical width of bins beyond the outermost."""
+"""Values that count beside those of a bin: evenly within it, at most at the typical width of bins from its edge."""
 
 POINTS = 8
 """Of each part, in `means_of_parts`."""
@@ -232,11 +232,17 @@ def log_outwards(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.fl
     They are 0 within, and `log_fall` beside numbers that have bins to themselves.
     """
     place, nearest = _nearest(column, numbers)
-    part, outwards = _part_below(column, nearest), log_fall(column, numbers)
+    part, outwards, several = _part_below(column, nearest), log_fall(column, numbers), ~_is_single(column)[place]
     for end, farther, beyond in zip((0, len(column.means) - 1), (part, 1 - part), _log_beyond(column), strict=True):
         half = np.logaddexp(np.log(farther), beyond) - np.logaddexp(math.log(0.5), beyond)
-        outwards += np.where(place == end, np.minimum(half, 0), 0)
+        outwards += np.where((place == end) & several, np.minimum(half, 0), 0)
     return outwards
+
+
+@UNSAFE
+def log_own(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return log-probabilities of numbers given the density of their codes, [M]; -inf where they have no step."""
+    return log_density(column, numbers) + np.log(column.step)
 
 
 def _nearest(column: Numeric, numbers: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
@@ -290,7 +296,8 @@ def _scales(column: Numeric) -> NDArray[np.float64]:
     typical, inner = typical_width(column), np.array(column.edges or (column.high + column.step, column.low))
     scales = np.full(len(column.means), typical)
     means = np.array((inner[0] - column.step - column.means[0], column.means[-1] - inner[-1]))
-    ends = typical + _trust(column) * (np.minimum(means, _most(column)) - typical)
+    even = np.minimum(typical, _left_and_width(column)[1][[0, -1]] / 2)
+    ends = even + _trust(column) * (np.minimum(means, _most(column)) - even)
     scales[[0, -1]] = np.where(_is_single(column)[[0, -1]], typical, ends)
     return scales.clip(max(column.step, NARROWEST * typical), LARGEST)
 
