@@ -47,6 +47,15 @@ def test_calibration_of_unseen_rows(model):
     assert n.sum() == 2 * table[["smokes", "coughs"]].count().sum() + 3 * table["town"].count()
 
 
+def test_frequent_numbers_are_calibrated():
+    rng = np.random.default_rng(0)
+    zeros = np.where(rng.random(2000) < 0.5, 0, rng.exponential(size=2000))
+    table = pd.DataFrame({"visits": rng.poisson(1.2, 2000), "rain": zeros, "age": rng.integers(18, 90, 2000)})
+    model = NADEk(max_iter=30, random_state=0).fit(table[:1500])
+    predicted, observed, _ = CalibrationDisplay.from_estimator(model, table[1500:]).curves["numbers"]
+    assert abs(predicted - observed).max() < 0.05
+
+
 def test_calibration_shows_a_model_of_other_people(model):
     others = people(500, seed=2).assign(age=lambda table: table["age"] + 15, town="Bern")
     curves = CalibrationDisplay.from_estimator(model, others).curves

@@ -13,6 +13,7 @@ from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.cores import DeepConfig
 from nadek.runs.data import kinds_of, open_training, source_for
 from nadek.tabular.columns import Binary, Categorical, Numeric, Ordinal, n_levels
+from nadek.tabular.encode import encode_by_schema
 from nadek.tabular.files import read_file as read
 from nadek.tabular.learn_schema import UndecidedColumnsError
 from nadek.tabular.schema import Schema
@@ -301,6 +302,32 @@ def test_points_between_thousands_are_asked_about(word, tmp_path):
     assert word in many.levels
     (tmp_path / "t.csv").write_text("many;size\n1.130;0,5\n1.25;1,5\n923;2,5\n")
     assert opened(tmp_path / "t.csv", Choices()).schema.kinds[0].high == 923
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("pay;v\n1,266;1,4\n2,261;1\n381;2\n", "a comma for thousands, beside 381"),
+        ("pay;v\n1,266;1.4\n2,261;1.5\n1,999;2\n", "a comma for thousands, as another column has decimal points"),
+    ],
+)
+def test_commas_between_thousands_are_asked_about(text, note, tmp_path):
+    (tmp_path / "t.csv").write_text(text)
+    for numeric in ((), ("pay",)):
+        with pytest.raises(ValueError, match=f'column "pay": 1,266 seems to have {note}'):
+            opened(tmp_path / "t.csv", Choices(numeric=numeric, whole_numbers="numeric"))
+    for decimals in (text.replace("381", "0,381").replace(".", ","), text.replace("1,266", "1,26")):
+        (tmp_path / "t.csv").write_text(decimals)
+        assert opened(tmp_path / "t.csv", Choices(whole_numbers="numeric")).schema.kinds[0].high < 1000
+
+
+def test_new_rows_with_thousands_are_refused(tmp_path):
+    (tmp_path / "t.csv").write_text("pay,size\n1266,0.5\n2261,1.5\n381,2.5\n")
+    schema = opened(tmp_path / "t.csv", Choices(whole_numbers="numeric")).schema
+    for text, mark in (("pay;size\n1,266;1,4\n", "comma"), ("size;pay\n1,4;1.266\n", "point")):
+        (tmp_path / "new.csv").write_text(text)
+        with pytest.raises(ValueError, match=f"seems to have a {mark} for thousands"):
+            encode_by_schema(read(tmp_path / "new.csv"), schema, schema.kinds)
 
 
 def test_multiple_answers_are_no_decimals(tmp_path):

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nadek.estimators.cell_answers import CellAnswers
 from nadek.inference import expected_information
-from nadek.tabular.columns import Numeric, n_levels, quantiles_of_number
+from nadek.tabular.columns import Numeric, bins_of_number, n_levels, quantiles_of_number
 from nadek.tabular.frames import MatrixLike, is_frame, plain_table, read_array, read_frame
 
 QUANTILES = tuple(part / 20 for part in range(1, 20, 2))
@@ -93,7 +93,8 @@ class CalibrationDisplay(_Display):
         curves: for "categories" and "numbers", where there are some, the predicted and observed parts, and the number
             of predictions, three arrays of at most ten. Of categories: the mean probability of predictions in a tenth
             of the unit interval, and how often such a level was the true one. Of numbers: the probability below a
-            predicted quantile, and the part of the numbers that are no larger.
+            predicted quantile, and the part of the numbers that lies there. A frequent number, such as 0, lies there in
+            part, where its probability does (Czado, Gneiting and Held 2009).
 
     Example:
         >>> from nadek import NADEk
@@ -121,15 +122,14 @@ class CalibrationDisplay(_Display):
         """
         table, codes = estimator._read(X)
         numbers = estimator._of_numbers(lambda _, values: values, table)
-        chances, hits, below = list[NDArray[np.float64]](), list[NDArray[np.bool_]](), list[NDArray[np.bool_]]()
+        chances, hits, below = list[NDArray[np.float64]](), list[NDArray[np.bool_]](), list[NDArray[np.float64]]()
         for place, (_, column) in enumerate(estimator._nonempty_columns()):
             hidden, observed = codes.clone(), ~codes[:, place].isnan()
             hidden[:, place] = torch.nan
             for rows, levels in estimator._level_probabilities(hidden, observed.nonzero().squeeze(1)):
                 p = levels[:, place, : n_levels(column)]
                 if isinstance(column, Numeric):
-                    bounds = quantiles_of_number(column, p, QUANTILES)
-                    below.append(numbers[rows, place, None] <= bounds)
+                    below.append(_parts_below(column, p, numbers[rows, place]))
                 else:
                     answers = codes[rows, place].long().cpu().numpy()
                     chances.append(p.ravel())
@@ -138,8 +138,8 @@ class CalibrationDisplay(_Display):
         if chances:
             curves["categories"] = _by_tenths(np.concatenate(chances), np.concatenate(hits))
         if below:
-            is_below = np.concatenate(below)
-            curves["numbers"] = np.array(QUANTILES), is_below.mean(0), np.full(len(QUANTILES), len(is_below))
+            parts = np.concatenate(below)
+            curves["numbers"] = np.array(QUANTILES), parts.mean(0), np.full(len(QUANTILES), len(parts))
         if not curves:
             raise ValueError("expected rows with some values, found all cells missing")
         return cls(curves).plot(ax)
@@ -151,6 +151,18 @@ class CalibrationDisplay(_Display):
             ax.errorbar(predicted, observed, 2 * error, marker="o", capsize=2, label=name)
         ax.set(xlabel="predicted probability", ylabel="observed part", aspect="equal")
         ax.legend()
+
+
+def _parts_below(
+    column: Numeric, p: Float[np.ndarray, "n L"], numbers: Float[np.ndarray, " n"]
+) -> Float[np.ndarray, "n Q"]:
+    """Return the part of each number that lies below the `QUANTILES` of its prediction."""
+    bounds, place, rows = quantiles_of_number(column, p, QUANTILES), column.bin_of(numbers), np.arange(len(p))
+    below = (np.sign(bounds - numbers[:, None]) + 1) / 2
+    up_to = np.insert(bins_of_number(column, p).cumsum(1), 0, 0, axis=1)
+    first, last = up_to[rows, place, None], up_to[rows, place + 1, None]
+    of_one = ((np.array(QUANTILES) - first) / np.maximum(last - first, np.finfo(float).tiny)).clip(0, 1)
+    return np.where(np.isin(place, column.single)[:, None], of_one, below)
 
 
 def _by_tenths(p: Float[np.ndarray, " n"], hit: Bool[np.ndarray, " n"]) -> Curve:

@@ -12,7 +12,7 @@ from nadek.tabular.columns.parsing import shown
 from nadek.tabular.names import first_columns, labels_of, places_of
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
-from nadek.tabular.text_cells import Reading
+from nadek.tabular.text_cells import Reading, check_thousands
 from nadek.tabular.user_options import Word, without_words
 from nadek.utils.configs import naming
 from nadek.utils.warn import warn
@@ -44,6 +44,8 @@ def encode_table(
             has_spaces = any(text != text.strip() for text in texts)
             # text that looks like numbers stays text
             reading: Reading = "exact" if has_spaces else "text" if texts else "numbers"
+            if table.decimal_commas and isinstance(column, Numeric) and column.integer:
+                check_thousands(table.cells[j], label, (), is_whole=True)
             values.append(table.column(j, reading=reading, levels=texts))
             own = encode(column, values[k], name=label, unknown=unknown, first_row=table.first_row)
             counts.add(label, values[k], own, table.first_row)

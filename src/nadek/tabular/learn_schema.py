@@ -18,7 +18,7 @@ from nadek.tabular.missing_codes import warn_of_missing_codes
 from nadek.tabular.names import chosen_columns
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import OtherTypeError, Table
-from nadek.tabular.text_cells import NOTHING, Reading, check_points
+from nadek.tabular.text_cells import NOTHING, Reading, check_thousands
 from nadek.tabular.user_options import (
     Choices,
     Declaration,
@@ -162,7 +162,8 @@ def _learn(table: Table, j: int, declared: Declaration | None, choices: ParsedCh
     kind: Declared = declared if declared in ("categorical", "numeric") else "auto"
     try:
         if table.decimal_commas and declared != "categorical":
-            check_points(table.cells[j], label)
+            others = (table.cells[k] for k in range(len(table.cells)))
+            check_thousands(table.cells[j], label, others, is_whole=False)
         column = infer(values, name=label, kind=kind, n_bins=choices.n_bins)
     except MixedColumnError as error:
         if declared is not None:

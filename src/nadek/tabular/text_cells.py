@@ -1,7 +1,7 @@
 """Cells of text files: the numbers, truths, dates and missing values that their words stand for."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -33,7 +33,9 @@ or dates where they can be."""
 
 _WORDS = dict.fromkeys(MISSING, np.nan) | dict.fromkeys(TRUE, 1.0) | dict.fromkeys(FALSE, 0.0)
 _DECIMAL_COMMA = re.compile(r"\A(\s*[+-]?\d*),(\d+\s*)\Z")
-_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(\.\d{3})+\s*")
+_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(\.\d{3})+\s*|\s*[+-]?[1-9]\d{0,2},\d{3}\s*")
+_DECIMAL_POINT = r"^\s*[+-]?\d*\.\d+\s*$"
+_DECIMALS = re.compile(r"[+-]?\d+\.(\d+)")
 _PADDED = re.compile("[+-]?0[0-9xX]")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:([ T])(\d\d(?::\d\d(?::\d\d(?:\.\d+)?)?)?)(Z|[+-]\d\d:?\d\d)?)?")
 """Separator, time and zone of a date."""
@@ -109,14 +111,29 @@ def with_points(column: pa.ChunkedArray, reading: Reading) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(pointed, pa.string()).take(encoded.indices)])
 
 
-def check_points(column: pa.ChunkedArray, name: str) -> None:
-    """Refuse whole numbers whose points seem to separate thousands, where decimals have commas."""
+def check_thousands(column: pa.ChunkedArray, name: str, others: Iterable[pa.ChunkedArray], *, is_whole: bool) -> None:
+    """Refuse numbers whose points or commas seem to separate thousands, where decimals have commas.
+
+    Commas are taken for decimal ones unless the numbers are known to be whole, smaller whole ones stand beside, or one
+    of the ``others`` has decimal points.
+    """
     words: list[str] = pc.unique(column.drop_null()).to_pylist()
-    grouped = [word for word in words if _THOUSANDS.fullmatch(word)]
-    whole = [word for word in words if "." not in word and number(word) is not None]
-    if grouped and len(grouped) + len(whole) == len(words):
-        note = "decimals have commas here (--decimal . says that they have points)"
-        raise MixedColumnError(f'column "{name}": {grouped[0].strip()} seems to have a point for thousands: {note}')
+    grouped = [word.strip() for word in words if _THOUSANDS.fullmatch(word)]
+    plain = [word.strip() for word in words if not {*",."} & {*word} and number(word) is not None]
+    if not grouped or len(grouped) + len(plain) < len(words):
+        return
+    beside = next((word for word in plain if word.lstrip("+-").isdigit()), None)
+    if "." in grouped[0]:
+        note = "a point for thousands: decimals have commas here (--decimal . says that they have points)"
+    elif is_whole:
+        note = "a comma for thousands: the model knows whole numbers"
+    elif beside is not None:
+        note = f"a comma for thousands, beside {beside}"
+    elif any(pc.any(pc.match_substring_regex(other, _DECIMAL_POINT)).as_py() for other in others):
+        note = "a comma for thousands, as another column has decimal points"
+    else:
+        return
+    raise MixedColumnError(f'column "{name}": {grouped[0]} seems to have {note}')
 
 
 def point(word: str) -> str:
@@ -135,8 +152,7 @@ class Spelling:
     New cells must look like them. Parts of the file are added one after the other.
 
     Attributes:
-        words: different ones of a text file, without spaces around them. Three are enough, at first those that do not
-            end in .0.
+        words: different ones of a text file, without spaces around them. Three are enough.
         sorts: types of their values.
         has_missing: whether cells are missing.
     """
@@ -146,6 +162,7 @@ class Spelling:
         self.sorts: set[type] = set()
         self.has_missing = False
         self._marks: set[str] = set()
+        self._decimals: set[int] = set()
 
     def add(self, values: NDArray[Any]) -> None:
         """Add the values [N] of a part."""
@@ -162,7 +179,8 @@ class Spelling:
         pointed = with_points(words, "numbers") if decimal_commas else words
         observed = ~is_missing(values)
         new = pc.utf8_trim_whitespace(pc.unique(pointed.filter(pa.array(observed)))).to_pylist()
-        self.words = set(sorted(self.words.union(new), key=lambda word: word.endswith(".0"))[:3])
+        self.words = set(sorted(self.words.union(new))[:3])
+        self._decimals |= {len(plain[1]) if (plain := _DECIMALS.fullmatch(word)) else 0 for word in new}
         if decimal_commas and str not in self.sorts:
             if pointed is not words:
                 self._marks.add(",")
@@ -190,8 +208,8 @@ class Spelling:
     def spelt(self, values: NDArray[Any]) -> pa.Array:
         """Return new values as words spelt alike.
 
-        If all others spell false and true in one way, so do the new ones. If all others are numbers that end in .0, as
-        pandas writes integers beside missing values, so do new integers. Dates have as much time as the longest.
+        If all others spell false and true in one way, so do the new ones. If all others are numbers of two decimals, so
+        are the new ones, where that does not change them. Dates have as much time as the longest.
         """
         if self.words and values.dtype.kind == "M":
             return pa.array([spelt_date(value, max(self.words, key=len)) for value in values])
@@ -204,8 +222,9 @@ class Spelling:
         for false, true in _SPELLINGS if self.words else ():
             if self.words <= {false, true}:
                 new = pc.if_else(pa.array(values == 0), false, pc.if_else(pa.array(values == 1), true, new))
-        if self.words and is_number(column.type) and all(word.endswith(".0") for word in self.words):
-            new = pc.replace_substring_regex(new, r"^(-?[0-9]+)$", r"\1.0")
+        if is_number(column.type) and len(self._decimals) == 1 and 0 not in self._decimals:
+            padded = [f"{value:.{max(self._decimals)}f}" for value in values.tolist()]
+            new = pc.if_else(pa.array(np.array(padded, dtype=np.float64) == values), pa.array(padded, pa.string()), new)
         return new
 
 

@@ -6,6 +6,7 @@ from nadek.tabular.columns.bins import log_outwards as log_outwards
 from nadek.tabular.columns.bins import log_own as log_own
 from nadek.tabular.columns.bins import log_relative_density as log_relative_density
 from nadek.tabular.columns.bins import within_bins as within_bins
+from nadek.tabular.columns.distributions import bins_of_number as bins_of_number
 from nadek.tabular.columns.distributions import quantiles_of_number as quantiles_of_number
 from nadek.tabular.columns.encoding import Statistic as Statistic
 from nadek.tabular.columns.encoding import Unknown as Unknown
