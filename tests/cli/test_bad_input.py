@@ -307,12 +307,15 @@ def test_ambiguous_first_row_is_refused(tmp_path, output):
 # Columns and rows without values
 
 
+EMPTY = "has no value in any row: leave it out, or find some values"
+
+
 @pytest.mark.parametrize(
     ("header", "wrong"),
     [
-        ("a,b,ü", "column \"ü\" has no value in any row: leave it out, or find some values; use --drop 'ü'"),
-        ("a,b,", 'column "3" has no value in any row: leave it out, or find some values; use --drop 3'),
-        ("a,b,,", 'columns "3", "4" have no value in any row: leave them out, or find some values; use --drop 3,4'),
+        ("a,b,ü", f"column \"ü\" {EMPTY}; use --drop 'ü'"),
+        ("a,b,", f'column "3" {EMPTY}; use --drop 3'),
+        ("a,b,,", f'column "3" {EMPTY}; column "4" {EMPTY}; use --drop 3,4'),
     ],
 )
 def test_empty_columns_are_named(header, wrong, tmp_path, output):
@@ -320,6 +323,13 @@ def test_empty_columns_are_named(header, wrong, tmp_path, output):
     (tmp_path / "t.csv").write_text(header + "\n" + f"0,1{commas}\n1,0{commas}\n" * 12)
     error = fails("fit", tmp_path / "t.csv", "-o", output)
     assert error == f"{tmp_path / 't.csv'}: {wrong}"
+
+
+def test_empty_columns_are_named_beside_dropped_ones(tmp_path, output):
+    (tmp_path / "t.csv").write_text("a,b,c,\n" + "0,1,0,\n1,0,1,\n" * 12)
+    error = fails("fit", tmp_path / "t.csv", "-o", output, "--drop", "a")
+    assert error.endswith(f'column "4" {EMPTY}; use --drop 4')
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "a,4", "-q")
 
 
 @pytest.mark.parametrize("entry", ["", "a,", " "])

@@ -671,6 +671,24 @@ def test_words_ending_like_numbers_stay_words():
     assert filled.to_pylist() == ["v2.0", "1.0", "7"]
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["67.0", "90.3"], ["69.0", "2.5", "0.125"]),
+        (["3.0", "4.0"], ["69.0", "2.5", "0.125"]),
+        (["1.250", "0.000"], ["69.000", "2.500", "0.125"]),
+        (["1.25", "7"], ["69", "2.5", "0.125"]),
+        (["1e3", "2.5"], ["69", "2.5", "0.125"]),
+    ],
+)
+def test_new_numbers_have_the_decimals_of_all_others(words, expected):
+    column, spelling = pa.chunked_array([pa.array(words)]), Spelling()
+    spelling.add(np.array(words, dtype=np.float64))
+    for part in (column[:1], column):
+        spelling.add_words(part, np.array(part.to_pylist(), dtype=np.float64), decimal_commas=False)
+    assert spelling.spelt(np.array([69, 2.5, 0.125])).to_pylist() == expected
+
+
 INDICES = {
     "filtered": pd.Index([2, 5]),
     "words": pd.Index(["P000", "P001"]),

@@ -41,7 +41,6 @@ from nadek.tabular.encode import schema_labels
 from nadek.tabular.learn_schema import UndecidedColumnsError
 from nadek.tabular.names import quoted
 from nadek.tabular.user_options import Choices, WholeNumbers
-from nadek.training import EmptyColumnsError
 from nadek.training.defaults import Effort
 from nadek.training.world import World
 from nadek.utils.atomic import damage_in
@@ -232,24 +231,19 @@ def _fit(
         return
     _show_columns(data, rows, quiet=run.quiet)
     warn_if_slow(recipe.training, device, quiet=run.quiet)
-    try:
-        folder = run.tensorboard if world.rank == 0 else None
-        with _stoppable(output, run, world), epochs_progress(quiet=run.quiet) as show, curves(folder, show) as on_epoch:
-            saved = train(
-                recipe,
-                output,
-                rows,
-                held_out,
-                device=device,
-                resume=run.resume,
-                save_every=run.save_every,
-                on_epoch=on_epoch,
-                world=world,
-            )
-    except EmptyColumnsError as error:
-        labels = schema_labels(rows.schema, rows.x.shape[1])
-        hint = f"use --drop {list_names([labels[place] for place in error.columns])}"
-        raise ValueError(f"{data}: {error}; {hint}") from None
+    folder = run.tensorboard if world.rank == 0 else None
+    with _stoppable(output, run, world), epochs_progress(quiet=run.quiet) as show, curves(folder, show) as on_epoch:
+        saved = train(
+            recipe,
+            output,
+            rows,
+            held_out,
+            device=device,
+            resume=run.resume,
+            save_every=run.save_every,
+            on_epoch=on_epoch,
+            world=world,
+        )
     if world.rank == 0:
         if held_out is not None and not run.quiet:
             _show_unrelated(saved, held_out.x, output)

@@ -61,6 +61,7 @@ def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.flo
         raise ValueError(f"{table.where}: expected columns to learn from, found that all are dropped")
     columns: list[Column] = []
     questions: dict[str, UndecidedColumnError] = {}
+    empty: list[str] = []
     codes = scratch((len(places), len(table)), np.float32)
     for k, (label, learnt) in enumerate(learn_each(table, parsed)):
         if isinstance(learnt, UndecidedColumnError):
@@ -68,6 +69,11 @@ def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.flo
         else:
             columns.append(learnt[0])
             codes[k] = learnt[1]
+            if np.isnan(learnt[1]).all():
+                empty.append(label)
+    if len(empty) < len(places):
+        message = 'column "{}" has no value in any row: leave it out, or find some values'
+        questions |= {label: UndecidedColumnError(message.format(label), ()) for label in empty}
     _ask(table, questions)
     counts = count_words(table, parsed.missing, places, declared=True)
     table = without_words(table, parsed.missing)
@@ -157,7 +163,7 @@ def _learn(table: Table, j: int, declared: Declaration | None, choices: ParsedCh
         values = table.column(j, reading="text", levels=choices.keep)
     if declared == "categorical" and table.is_text_file:
         values = _whole_numbers(values)
-    if is_missing(values).all():  # training says what to do about it
+    if is_missing(values).all():
         return Binary(), np.full(len(table), np.nan)
     kind: Declared = declared if declared in ("categorical", "numeric") else "auto"
     try:

@@ -5,7 +5,7 @@ from nadek.training.fit_memory import Gain, add_memory
 from nadek.training.fit_sharpness import fit_sharpness
 from nadek.training.loop import fit
 from nadek.training.optimizers import AdaDelta, AdamW, Muon
-from nadek.training.prepare import EmptyColumnsError, Rows, data_mean, needed_rows, prepare
+from nadek.training.prepare import Rows, data_mean, needed_rows, prepare
 from nadek.training.state import Epoch, TrainingDivergedError, TrainingState
 from nadek.training.table_training import FittedTable, Recipe, fit_table, last_metrics
 from nadek.training.training_config import Phase, TrainingConfig
@@ -14,7 +14,6 @@ from nadek.training.world import World
 __all__ = [
     "AdaDelta",
     "AdamW",
-    "EmptyColumnsError",
     "Epoch",
     "FittedTable",
     "Gain",

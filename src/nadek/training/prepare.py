@@ -18,18 +18,6 @@ MAX_NAMED = 8
 """Largest number of columns named in a message."""
 
 
-class EmptyColumnsError(ValueError):
-    """Columns without a value in any row, raised by `nadek.prepare`.
-
-    Attributes:
-        columns: their indices.
-    """
-
-    def __init__(self, message: str, *, columns: list[int]) -> None:
-        super().__init__(message)
-        self.columns = columns
-
-
 class Rows(NamedTuple):
     """Rows of a data set on the device, returned by `nadek.prepare`."""
 
@@ -92,8 +80,8 @@ def prepare(
 
     Raises:
         TypeError: if x is no tensor.
-        EmptyColumnsError: names the columns without values; it is a ValueError.
-        ValueError: for no rows, another shape, a wrong number of levels or names, or values that are no codes.
+        ValueError: for columns without values, no rows, another shape, a wrong number of levels or names, or values
+            that are no codes.
 
     Example:
         >>> rows = prepare(torch.tensor([[0, 1], [1, torch.nan], [torch.nan, torch.nan]]))
@@ -124,7 +112,7 @@ def prepare(
     observed = missing.logical_not_().to(device or x.device) if missing.any() else None
     rows = Rows(values.to(device or x.device), observed, n_skipped, None if columns is None else tuple(columns))
     if training and empty:
-        raise EmptyColumnsError(_describe_empty([rows.name(column) for column in empty]), columns=empty)
+        raise ValueError(_describe_empty([rows.name(column) for column in empty]))
     return rows
 
 

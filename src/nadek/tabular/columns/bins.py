@@ -198,7 +198,7 @@ def log_density(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.flo
     for end, outer, neighbour, more in zip((0, last), (part < 0.5, part > 0.5), neighbours, beyond, strict=True):
         has_code = (place == end) & (outer | ~neighbour)
         outermost += np.where(has_code, np.logaddexp(0, more + neighbour * math.log(2)), 0)
-    inside = _log_lean(column, place, np.minimum(nearest - left[place], width[place])) - outermost
+    inside = _log_lean(column, place, nearest - left[place]) - outermost
     beside = np.where(_is_mass(column, numbers), -math.log(column.step or 1), -np.log(_scales(column)[place]))
     return np.where(width[place] > 0, inside, beside) + log_fall(column, numbers)
 
@@ -268,7 +268,7 @@ def _is_mass(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.bool_]
 def _log_lean(column: Numeric, place: NDArray[np.intp], inwards: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return log-densities at distances from left edges; -inf for a single value."""
     width = _left_and_width(column)[1][place]
-    t, share, step = _leans(column)[place], inwards / width, column.step / width
+    t, share, step = _leans(column)[place], np.minimum(inwards / width, 1), column.step / width
     down = -np.maximum(np.abs(t), 1e-9)
     along = np.where(t > 0, 1 - share - step, share)
     part = np.expm1(down * step) / step if column.step else down

@@ -160,7 +160,7 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
     different, times = np.unique(observed, return_counts=True)
     if len(different) > n_bins:
         step = 10.0 ** -(decimals or 0) if integer or decimals else 0.0
-        edges = _shared(_edges(different, times, n_bins), different, times, step)
+        edges = _edges(different, times, n_bins, step)
     else:
         edges = _edges_of_each(different, times)
     place = np.searchsorted(edges, observed, side="right")
@@ -233,11 +233,12 @@ def _edges_of_each(different: NDArray[np.float64], times: NDArray[np.intp]) -> N
     return different[~is_far | (times[is_far].sum() > few)][1:]
 
 
-def _edges(different: NDArray[np.float64], times: NDArray[np.intp], n_bins: int) -> NDArray[np.float64]:
+def _edges(different: NDArray[np.float64], times: NDArray[np.intp], n_bins: int, step: float) -> NDArray[np.float64]:
     """Return inner edges, for bins of few values and little width.
 
-    A value of more than two bins' share gets its own bin. Edges are quantiles of an even mixture of the values and of
-    numbers that are uniform in their range, without the outermost ones.
+    A value of more than two bins' share gets its own bin, and others where the step leaves room for no second one.
+    Edges are quantiles of an even mixture of the values and of numbers that are uniform in their range, without the
+    outermost ones.
     """
     frequent = times * n_bins > 2 * times.sum()
     alone = np.flatnonzero(frequent)
@@ -250,28 +251,29 @@ def _edges(different: NDArray[np.float64], times: NDArray[np.intp], n_bins: int)
         along = (np.clip(rest, low, high) / 4 - low / 4) / max(high / 4 - low / 4, np.finfo(float).tiny)  # no overflow
         wanted = rest[np.searchsorted(counts / counts[-1] + along, 2 * np.arange(1, n) / n)]
     after = different[alone[alone < len(different) - 1] + 1]
-    return np.setdiff1d(np.concatenate((wanted, different[alone], after)), different[:1])
+    edges = np.setdiff1d(np.concatenate((wanted, different[alone], after)), different[:1])
+    may_share = ~frequent & np.append(different[1:] > different[:-1] + 1.5 * step, True)
+    return _shared(edges, different, frequent, may_share)
 
 
 def _shared(
-    edges: NDArray[np.float64], different: NDArray[np.float64], times: NDArray[np.intp], step: float
+    edges: NDArray[np.float64],
+    different: NDArray[np.float64],
+    frequent: NDArray[np.bool_],
+    may_share: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    """Return edges without those that give a rare value a bin to itself, unless no other value may lie in it.
+    """Return edges without those that give one value that may share its bin a bin to itself.
 
     It shares the bin above, or the one below where a frequent value has the one above.
     """
-    few = max(1, OUTERMOST * times.sum())
-    has_room = np.append(np.diff(different) > 1.5 * step, True)
-    first = [0, *np.searchsorted(different, edges).tolist()]
-    b = 0
+    first, b = [0, *np.searchsorted(different, edges).tolist()], 0
     while b < len(first):
         is_alone = np.diff([*first, len(different)]) == 1
-        is_frequent = is_alone & (times[first] > few)
-        if not is_alone[b] or is_frequent[b] or not has_room[first[b]]:
+        if not (is_alone[b] and may_share[first[b]]):
             b += 1
-        elif b + 1 < len(first) and not is_frequent[b + 1]:
+        elif b + 1 < len(first) and not frequent[first[b + 1]]:
             del first[b + 1]
-        elif b > 0 and not is_frequent[b - 1]:
+        elif b > 0 and not frequent[first[b - 1]]:
             del first[b]
         else:
             b += 1
