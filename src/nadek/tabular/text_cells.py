@@ -119,7 +119,7 @@ def check_thousands(column: pa.ChunkedArray, name: str, others: Iterable[pa.Chun
     """
     words: list[str] = pc.unique(column.drop_null()).to_pylist()
     grouped = [word.strip() for word in words if _THOUSANDS.fullmatch(word)]
-    plain = [word.strip() for word in words if not {*",."} & {*word} and number(word) is not None]
+    plain = [word.strip() for word in words if number(word) is not None and "." not in word and "," not in word]
     if not grouped or len(grouped) + len(plain) < len(words):
         return
     beside = next((word for word in plain if word.lstrip("+-").isdigit()), None)
