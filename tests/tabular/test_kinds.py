@@ -307,8 +307,8 @@ def test_points_between_thousands_are_asked_about(word, tmp_path):
 @pytest.mark.parametrize(
     ("text", "note"),
     [
-        ("pay;v\n1,266;1,4\n2,261;1\n381;2\n", "a comma for thousands, beside 381"),
-        ("pay;v\n1,266;1.4\n2,261;1.5\n1,999;2\n", "a comma for thousands, as another column has decimal points"),
+        ("pay;v\n1,266;1,4\n2,261;1\n381;2\n", "a comma for thousands: 381 stands in other cells"),
+        ("pay;v\n1,266;1.4\n2,261;1.5\n1,999;2\n", "a comma for thousands: another column has decimal points"),
     ],
 )
 def test_commas_between_thousands_are_asked_about(text, note, tmp_path):
@@ -326,7 +326,7 @@ def test_new_rows_with_thousands_are_refused(tmp_path):
     schema = opened(tmp_path / "t.csv", Choices(whole_numbers="numeric")).schema
     for text, mark in (("pay;size\n1,266;1,4\n", "comma"), ("size;pay\n1,4;1.266\n", "point")):
         (tmp_path / "new.csv").write_text(text)
-        with pytest.raises(ValueError, match=f"seems to have a {mark} for thousands"):
+        with pytest.raises(ValueError, match=f"seems to have a {mark} for thousands: the model knows"):
             encode_by_schema(read(tmp_path / "new.csv"), schema, schema.kinds)
 
 

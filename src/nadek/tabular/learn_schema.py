@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nadek.tabular.arrow_columns import to_arrow
 from nadek.tabular.columns import Binary, Categorical, Column, Ordinal, encode, infer, is_missing, is_plain, read_cells
-from nadek.tabular.columns.infer import Declared, TickedColumnError, UndecidedColumnError
+from nadek.tabular.columns.infer import NO_VALUE, Declared, TickedColumnError, UndecidedColumnError
 from nadek.tabular.columns.parsing import LARGEST_EXACT, MixedColumnError
 from nadek.tabular.columns.types import MOST_LEVELS
 from nadek.tabular.encode import schema_labels, texts_of
@@ -72,8 +72,7 @@ def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.flo
             if np.isnan(learnt[1]).all():
                 empty.append(label)
     if len(empty) < len(places):
-        message = 'column "{}" has no value in any row: leave it out, or find some values'
-        questions |= {label: UndecidedColumnError(message.format(label), ()) for label in empty}
+        questions |= {label: UndecidedColumnError(NO_VALUE.format(label), ()) for label in empty}
     _ask(table, questions)
     counts = count_words(table, parsed.missing, places, declared=True)
     table = without_words(table, parsed.missing)

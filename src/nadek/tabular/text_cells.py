@@ -123,17 +123,18 @@ def check_thousands(column: pa.ChunkedArray, name: str, others: Iterable[pa.Chun
     if not grouped or len(grouped) + len(plain) < len(words):
         return
     beside = next((word for word in plain if word.lstrip("+-").isdigit()), None)
-    if "." in grouped[0]:
-        note = "a point for thousands: decimals have commas here (--decimal . says that they have points)"
-    elif is_whole:
-        note = "a comma for thousands: the model knows whole numbers"
+    mark = "point" if "." in grouped[0] else "comma"
+    if is_whole:
+        reason = "the model knows whole numbers"
+    elif mark == "point":
+        reason = "decimals have commas here (--decimal . says that they have points)"
     elif beside is not None:
-        note = f"a comma for thousands, beside {beside}"
+        reason = f"{beside} stands in other cells"
     elif any(pc.any(pc.match_substring_regex(other, _DECIMAL_POINT)).as_py() for other in others):
-        note = "a comma for thousands, as another column has decimal points"
+        reason = "another column has decimal points"
     else:
         return
-    raise MixedColumnError(f'column "{name}": {grouped[0]} seems to have {note}')
+    raise MixedColumnError(f'column "{name}": {grouped[0]} seems to have a {mark} for thousands: {reason}')
 
 
 def point(word: str) -> str:

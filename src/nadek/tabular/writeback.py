@@ -134,7 +134,7 @@ def replaced(values: NDArray[Any], where: Bool[np.ndarray, " N"], new: NDArray[A
         return new
     if not where.any():
         return values
-    if set(map(type, values[~where])) == {Decimal}:
+    if values.dtype == object and set(map(type, values[~where])) == {Decimal}:
         new = np.array([Decimal(str(value)) for value in new.tolist()], dtype=object)
     if new.dtype.kind == "i":
         values = _as_integers(values, where)

@@ -221,8 +221,10 @@ def log_fall(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float6
     bin, and beside a number that has a bin to itself at the typical width of a bin. There, it is also as rare as what
     none of ``n_values`` values was.
     """
-    away, never = _away(column, numbers), math.log1p(column.n_values or 0)
-    return -np.where((away > 0) & _is_single(column)[column.bin_of(numbers)], never, 0) - away
+    place, nearest = _nearest(column, numbers)
+    away, scale = np.abs(column.snapped(numbers) - nearest), _scales(column)[place]
+    away = np.where(away > np.minimum(ROUNDING * np.abs(nearest), NEAR * scale), away, 0) / scale
+    return -np.where((away > 0) & _is_single(column)[place], math.log1p(column.n_values or 0), 0) - away
 
 
 @UNSAFE
@@ -252,16 +254,9 @@ def _nearest(column: Numeric, numbers: NDArray[np.float64]) -> tuple[NDArray[np.
     return place, np.clip(column.snapped(numbers), left[place], right[place])
 
 
-def _away(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return distances from what bins hold, [M], in units of `_scales`; 0 for what rounding may be."""
-    place, nearest = _nearest(column, numbers)
-    away, scale = np.abs(column.snapped(numbers) - nearest), _scales(column)[place]
-    return np.where(away > np.minimum(ROUNDING * np.abs(nearest), NEAR * scale), away, 0) / scale
-
-
 def _is_mass(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return True for numbers with a bin to themselves, [M]; for all of a column that has no others."""
-    held = _is_single(column)[column.bin_of(numbers)] & (_away(column, numbers) == 0)
+    held = _is_single(column)[column.bin_of(numbers)] & (log_fall(column, numbers) == 0)
     return held if is_continuous(column) else np.ones_like(held)
 
 

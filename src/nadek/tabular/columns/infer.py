@@ -27,6 +27,8 @@ FARTHEST = 20
 FAR = 3
 """Distance from the frequent values, as a multiple of their range, from which on a rare one may be a typing error."""
 
+NO_VALUE = 'column "{}" has no value in any row: leave it out, or find some values'
+
 LIKE = (
     (r"[+-]?\d+(,\d+)?", ",", "numbers if commas are decimal (--decimal , or decimal=',' of pandas.read_csv says so)"),
     (r"[+-]?\d*(\.\d+)?(e[+-]?\d+)?", ".", "which look like numbers (pandas.to_numeric makes some)"),
@@ -74,7 +76,7 @@ def infer(
         raise ValueError(f"n_bins: expected 1 to {MOST_LEVELS}, found {n_bins}")
     cells = read_cells(values, name=name, expected_sort="numbers" if kind == "numeric" else None)
     if cells.sort == "nothing" or not len(cells.values):
-        raise ValueError(f'column "{name}" has no value in any row: leave it out, or find some values')
+        raise ValueError(NO_VALUE.format(name))
     if cells.sort == "dates":
         if kind == "categorical":
             raise ValueError(f'column "{name}": dates are no categories; make text of them, if they shall be')
