@@ -494,12 +494,12 @@ def test_fit_shows_column_types(mixed):
 
 
 def test_fit_groups_binary_words(tmp_path):
-    (tmp_path / "t.csv").write_text("a,b,c,d\n" + "yes,Yes,no,0\nno,yes,yes,1\n" * 8)
+    (tmp_path / "t.csv").write_text("a,b,c,d\n" + "yes,maybe,no,0\nno,yes,yes,1\n" * 8)
     shown = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT).err
-    lines = """columns "a", "c": binary, 2 levels: 'no', 'yes'\ncolumn "b": binary, 2 levels: 'Yes', 'yes'\n"""
+    lines = """columns "a", "c": binary, 2 levels: 'no', 'yes'\ncolumn "b": binary, 2 levels: 'maybe', 'yes'\n"""
     assert shown.startswith("columns: 4 binary\n" + lines)
     assert '"d"' not in shown
-    assert "binary, 2 levels: 'Yes', 'yes'" in ok("info", tmp_path / "model").out
+    assert "binary, 2 levels: 'maybe', 'yes'" in ok("info", tmp_path / "model").out
 
 
 def test_fit_shows_words_for_missing(tmp_path):

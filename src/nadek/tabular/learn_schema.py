@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nadek.tabular.alike_levels import warn_of_alike_levels
 from nadek.tabular.arrow_columns import to_arrow
 from nadek.tabular.columns import Binary, Categorical, Column, Ordinal, encode, infer, is_missing, is_plain, read_cells
 from nadek.tabular.columns.infer import NO_VALUE, Declared, TickedColumnError, UndecidedColumnError
@@ -76,7 +77,9 @@ def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.flo
     _ask(table, questions)
     counts = count_words(table, parsed.missing, places, declared=True)
     table = without_words(table, parsed.missing)
-    warn_of_missing_codes(table, dict(zip(places, columns, strict=True)))
+    placed = dict(zip(places, columns, strict=True))
+    warn_of_missing_codes(table, placed)
+    warn_of_alike_levels(table, placed)
     nothing = [Word(text) for text in NOTHING if table.is_text_file and text not in parsed.keep]
     # None among the answers of a column is an answer
     of_text = [
@@ -135,6 +138,7 @@ def learn_columns(table: Table, options: Mapping[str, Any], *, keep_empty: bool)
         empty = keep_empty and table.is_missing(j).all()
         columns.append(None if empty else _learn_typed(table, j, kind, options["n_bins"]))
     warn_of_missing_codes(table, dict(enumerate(columns)))
+    warn_of_alike_levels(table, dict(enumerate(columns)))
     return tuple(columns)
 
 

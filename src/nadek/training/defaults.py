@@ -49,8 +49,9 @@ LARGE_TABLE = 100_000
 ROWS_BETWEEN = 8192
 """Rows read between validations, at most a tenth of a run; four times as many for imputation, which would spend a tenth
 of its time on them, and half as many where they choose the length."""
-ANNEAL = 0.5
-"""Epochs of a falling rate, as part of those of the full rate, where validation chooses the length."""
+ANNEAL, ANNEAL_COLUMNS = (0.5, 1.5), 20
+"""Least and most epochs of a falling rate, as part of those of the full rate, where validation chooses the length; as
+many for so many columns."""
 PATIENCE = 0.2
 """Patience of early stopping, as part of the epochs."""
 BFLOAT16_WIDTH = 160
@@ -126,8 +127,9 @@ def defaults(
     masks: MaskLaw | None = "holes" if imputation else None
     chosen = _phases(epochs, steps, masks if small else "holes", masks)
     between = 4 * ROWS_BETWEEN if imputation else ROWS_BETWEEN
-    if adaptive:
-        falling = replace(chosen[-1], epochs=math.ceil(ANNEAL * most))
+    anneal = min(ANNEAL[1], max(ANNEAL[0], len(levels) / ANNEAL_COLUMNS)) if adaptive else None
+    if anneal is not None:
+        falling = replace(chosen[-1], epochs=math.ceil(anneal * most))
         chosen, between = (replace(falling, epochs=most, steps=1), falling), ROWS_BETWEEN // 2
     every = max(1, min(between // n_rows, epochs // 10))
     training = TrainingConfig(
@@ -137,7 +139,7 @@ def defaults(
         precision="bfloat16" if width >= BFLOAT16_WIDTH and has_fast_bfloat16(device) else "float32",
         patience=max(5, round(PATIENCE * epochs / every)),
         validate_every=every,
-        anneal=ANNEAL if adaptive else None,
+        anneal=anneal,
     )
     return model, training
 

@@ -18,7 +18,7 @@ HELD_WARMUP, HELD_MINIBATCHES, HELD_EPOCHS = 50, 240, 40
 """Where validation chooses the length: minibatches of the warm-up, and least numbers at the full rate."""
 HELD_AVERAGE, HELD_ROWS = 0.125, 1024
 """Part of the run so far in the averaged weights; least number of validation rows and their repetitions."""
-HELD_GAIN, HELD_PATIENCE = 0.005, 0.2
+HELD_GAIN, HELD_PATIENCE = 0.005, 0.1
 """The full rate ends when so large a part of the epochs did not lower the cost by so large a part."""
 
 

@@ -1,0 +1,26 @@
+"""Answers that differ in spaces or capital letters only, such as "Yes" and "yes "."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from nadek.tabular.columns import Column
+from nadek.tabular.encode import texts_of
+from nadek.tabular.names import first_columns
+from nadek.tabular.table import Table
+from nadek.utils.warn import warn
+
+
+def warn_of_alike_levels(table: Table, columns: Mapping[int, Column | None]) -> None:
+    """Warn once of alike levels in the columns at these places of a training table."""
+    named = []
+    for j, column in columns.items():
+        alike = defaultdict[str, list[str]](list)
+        for text in texts_of(column) if column else ():
+            alike[" ".join(text.casefold().split())].append(repr(text))
+        pairs = [" and ".join(levels) for levels in alike.values() if len(levels) > 1]
+        if pairs:
+            named.append(f'{", ".join(pairs[:3])} in column "{table.labels[j]}"')
+    if named:
+        start = f"{table.where}: " if table.where else ""
+        message = f"{start}these differ in spaces or capital letters only, but are learnt as different answers"
+        warn(f"{message}: {first_columns(named)}; if they are the same, write them alike")
