@@ -7,6 +7,7 @@ import io
 import json
 import os
 import shlex
+import shutil
 import signal
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -54,11 +55,7 @@ def coloured(tmp_path_factory):
 @pytest.fixture
 def model(trained, tmp_path):
     """A copy of it, to be damaged."""
-    folder = tmp_path / "model"
-    folder.mkdir()
-    for file in trained.iterdir():
-        (folder / file.name).write_bytes(file.read_bytes())
-    return folder
+    return Path(shutil.copytree(trained, tmp_path / "model"))
 
 
 @pytest.fixture
@@ -515,11 +512,13 @@ def test_file_needs_force(verb, trained, table, tmp_path):
 
 
 @every_writer
-@pytest.mark.parametrize("mistake", ["no folder", "read-only folder", "suffix"])
+@pytest.mark.parametrize("mistake", ["a folder", "no folder", "read-only folder", "suffix"])
 def test_impossible_output_is_refused_early(mistake, verb, trained, table, tmp_path, monkeypatch):
     monkeypatch.setattr(f"nadek.cli.{'fill' if verb == 'sample' else 'arguments'}.load_saved", pytest.fail)
     command, suffix = writing(trained, table)[verb]
+    (tmp_path / f"folder.{suffix}").mkdir()
     path, message = {
+        "a folder": (tmp_path / f"folder.{suffix}", " is a folder, expected a file to write"),
         "no folder": (tmp_path / "no" / f"x.{suffix}", f": the folder {tmp_path / 'no'} does not exist"),
         "read-only folder": (tmp_path / f"x.{suffix}", f": the folder {tmp_path} cannot be written to"),
         "suffix": (tmp_path / "x.xlsx", f": expected a file that ends in .{suffix}"),
@@ -558,14 +557,6 @@ def test_duplicate_names_are_refused_early(tmp_path, monkeypatch):
     arguments = (tmp_path / "model", tmp_path / "t.csv")
     error = f'--log-probability: {tmp_path / "t.csv"} has a column "log_probability" already'
     assert fails("complete", *arguments, "--log-probability") == error
-
-
-@every_writer
-def test_folder_is_no_output_file(verb, trained, table, tmp_path):
-    command, suffix = writing(trained, table)[verb]
-    path = tmp_path / f"folder.{suffix}"
-    path.mkdir()
-    assert fails(*command, path, "--force") == f"{path} is a folder, expected a file to write"
 
 
 def test_a_model_below_a_file(table, tmp_path):

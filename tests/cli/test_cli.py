@@ -9,14 +9,11 @@ import subprocess
 import sys
 from contextlib import redirect_stdout
 from dataclasses import replace
-from decimal import Decimal
 from importlib import import_module, metadata
 from unittest import mock
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -321,6 +318,7 @@ def test_standard_input_equals_the_file(survey, tmp_path, monkeypatch):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="ascii"))
         return nadek(*arguments)
 
+    monkeypatch.setattr("nadek.tabular.cut_rows.CELLS", 35)  # seven rows a batch
     table = write_csv(tmp_path / "holes.csv", answers(30, missing=0.5))
     for verb in ("score", "impute", "complete", "explain"):
         result = piped(verb, survey, "-", "-o", "-", "-q", content=table.read_bytes())
@@ -637,35 +635,6 @@ def test_impute_fills_as_the_estimator_does(mixed, strategy, tmp_path):
             assert whole[name] == [str(value).lower() if name == "ok" else str(value) for value in expected[name]]
     mistake = nadek("impute", mixed[0], tmp_path / "holes.csv", "--strategy", strategy, "--probabilities").error
     assert mistake.startswith(f"--strategy {strategy}: --probabilities writes no values to choose")
-
-
-TYPED = {
-    "id": pa.array([f"n{i}, {i}" for i in range(24)]),
-    "n": pa.array([i % 4 + 1 for i in range(24)], pa.int16()),
-    "list": pa.array([[i] for i in range(24)], pa.list_(pa.int32())),
-    "price": pa.array([Decimal(i % 5) / 4 for i in range(24)], pa.decimal128(9, 3)),
-    "town": pa.array(["Ulm", "Bern", "Genf"] * 8).dictionary_encode(),
-    "ok": pa.array([True, False] * 12),
-    "day": pa.array(range(24), pa.date32()),
-}
-
-
-def test_typed_table_keeps_types_and_columns(tmp_path):
-    table = pa.table(TYPED)
-    pq.write_table(table, tmp_path / "t.parquet")
-    options = ("--categorical", "n", "--drop", "id,list,day")
-    ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, *options, "-q")
-    hole = pa.array([i == 3 for i in range(24)])
-    for name in ("n", "price", "town", "ok"):
-        j = table.column_names.index(name)
-        table = table.set_column(j, name, pc.if_else(hole, pa.scalar(None, table[name].type), table[name]))
-    pq.write_table(table, tmp_path / "holes.parquet")
-    ok("impute", tmp_path / "model", tmp_path / "holes.parquet", "-o", tmp_path / "whole.parquet", "-q")
-    whole = pq.read_table(tmp_path / "whole.parquet")
-    assert whole.schema.names == table.schema.names
-    assert whole.schema.types == table.schema.types
-    assert [column.null_count for column in whole.columns] == [0] * len(TYPED)
-    assert whole.filter(pc.invert(hole)) == table.filter(pc.invert(hole))
 
 
 def test_pandas_index_is_kept(tmp_path):

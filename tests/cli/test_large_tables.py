@@ -270,13 +270,6 @@ def test_samples_are_written_in_batches(people, tmp_path, monkeypatch):
         assert len(set(pq.read_table(whole)["age"].to_pylist())) > 15
 
 
-@pytest.mark.usefixtures("three_rows")
-def test_standard_input_is_read_in_batches(people, tmp_path, monkeypatch):
-    table = people_csv(tmp_path / "t.csv", [ROW, "yes,,400,0,,5,\u00fc"] * 5)
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(table.read_bytes()), encoding="ascii"))
-    assert ok("complete", people, "-", "-q").out == ok("complete", people, table, "-q").out
-
-
 def test_decimal_marks_far_from_each_other(people, tmp_path, monkeypatch):
     rows = [ROW.replace(",", ";").replace("4", number) for number in ["4,5"] * 6 + ["12.5"]]
     table = tmp_path / "t.csv"

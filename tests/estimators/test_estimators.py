@@ -1394,20 +1394,13 @@ def test_warm_start_of_folder_keeps_bins(tmp_path, n_bins):
 
 
 @pytest.mark.parametrize("estimator", ALL)
-def test_failed_fit_changes_nothing(estimator, copies, tmp_path):
-    table = pd.DataFrame(copies, columns=["a", "b", "c"])
-    model = estimator(**QUICK).fit(table)
+def test_failed_fit_changes_nothing(estimator, copies):
+    model = estimator(**QUICK).fit(pd.DataFrame(copies, columns=["a", "b", "c"]))
+    before = dict(vars(model))
     for wrong in (pd.DataFrame({"p": [1, "x"], "q": [0, 1]}), np.array([[np.inf]])):
         with pytest.raises(ValueError, match=r"^row "):
             model.fit(wrong)
-        assert model.feature_names_in_.tolist() == ["a", "b", "c"]
-        assert model.n_features_in_ == 3
-        fresh = estimator(**QUICK)
-        with pytest.raises(ValueError, match=r"^row "):
-            fresh.fit(wrong)
-        assert not {"n_features_in_", "feature_names_in_"} & set(vars(fresh))
-    model.save(tmp_path / "model")
-    assert estimator.load(tmp_path / "model").feature_names_in_.tolist() == ["a", "b", "c"]
+        assert vars(model) == before
 
 
 def test_early_stopping_holds_out_and_stops(copies):
@@ -1568,6 +1561,7 @@ TYPED = {
     "pandas, ordered": lambda: pd.DataFrame(
         {"size": pd.Categorical([3, 1, 2] * 20, categories=[3, 1, 2, 7], ordered=True), "yes": [True, False] * 30}
     ),
+    "pandas without names": lambda: pd.DataFrame(np.eye(3, dtype=np.int8).repeat(20, 0)),
     "pandas of Arrow": lambda: people().astype({"age": "double[pyarrow]", "member": "bool[pyarrow]"}),
     "polars": lambda: pl.DataFrame(
         {
@@ -1609,15 +1603,6 @@ def test_saved_model_keeps_table_types(kind, tmp_path):
         model = loaded
 
 
-def test_saved_model_of_unnamed_frame(tmp_path, copies):
-    table = pd.DataFrame(copies).astype("int8")
-    nadek.NADEk(**QUICK).fit(table).save(tmp_path / "model")
-    drawn = nadek.NADEk.load(tmp_path / "model").sample(3)
-    assert isinstance(drawn, pd.DataFrame)
-    assert list(drawn.columns) == [0, 1, 2]
-    assert set(drawn.dtypes) == {np.dtype("int8")}
-
-
 def test_unknown_type_words_use_values(tmp_path):
     prices = pd.array([Decimal("0.50"), Decimal("1.75")] * 30, pd.ArrowDtype(pa.decimal128(18, 2)))
     table = pd.DataFrame({"price": prices, "yes": [0, 1] * 30})
@@ -1634,10 +1619,6 @@ def test_model_of_text_array_is_saved(tmp_path):
     drawn = loaded.sample(4, random_state=0)
     assert drawn.dtype == model.sample(4, random_state=0).dtype
     assert drawn.tolist() == model.sample(4, random_state=0).tolist()
-    metrics = tmp_path / "model" / "metrics.json"
-    metrics.write_text(metrics.read_text().replace('"<U5"', '"str160"'))  # as it was written once
-    again = nadek.NADEk.load(tmp_path / "model").sample(4, random_state=0)
-    assert (again.dtype, again.tolist()) == (object, drawn.tolist())
 
 
 def test_imputer_is_saved(tmp_path, copies):
@@ -1742,22 +1723,6 @@ def test_torch_model_is_loaded(tmp_path, copies):
     nadek.save(tmp_path / "nade", nadek.SavedModel(nadek.nade(3, hidden=4), nadek.Schema()))
     with pytest.raises(ValueError, match="expected a model of every ordering, found one that knows one ordering only"):
         nadek.NADEk.load(tmp_path / "nade")
-
-
-def test_model_without_history_is_saved(tmp_path, copies):
-    nadek.NADEk(**QUICK).fit(copies).save(tmp_path / "model")
-    saved = load_saved(tmp_path / "model")
-    told = {"epochs": 3, "seconds": 12.5, "best_validation": 2.25}
-    nadek.save(tmp_path / "shipped", replace(saved, metrics=told))
-    loaded = nadek.NADEk.load(tmp_path / "shipped")
-    assert loaded.history_ == []
-    pickle.loads(pickle.dumps(loaded)).save(tmp_path / "again")
-    assert told.items() <= load_saved(tmp_path / "again").metrics.items()
-    loaded.set_params(max_iter=2, warm_start=True).fit(copies).save(tmp_path / "further")
-    assert load_saved(tmp_path / "further").metrics["epochs"] == 2
-    nadek.save(tmp_path / "bare", replace(saved, metrics={}))
-    nadek.NADEk.load(tmp_path / "bare").save(tmp_path / "still-bare")
-    assert told.keys().isdisjoint(load_saved(tmp_path / "still-bare").metrics)
 
 
 # --- bad input ------------------------------------------------------------------------------------------------------

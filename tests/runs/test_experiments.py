@@ -248,17 +248,6 @@ def test_commit_is_of_the_package(tmp_path, monkeypatch):
     assert provenance()["commit"] == git("rev-parse", "HEAD").strip() + "+"
 
 
-def test_interrupted_run_resumes(tmp_path):
-    whole = run(tmp_path / "whole", validation=rows(20, 1))
-    interrupted(tmp_path / "model", validation=rows(20, 1))
-    epochs = []
-    resumed = run(tmp_path / "model", validation=rows(20, 1), resume=True, on_epoch=lambda e: epochs.append(e.epoch))
-    assert epochs == [3]
-    assert torch.equal(resumed.model.W, whole.model.W)
-    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "model")]
-    assert weights[0] == weights[1]
-
-
 def test_old_record_matches_its_recipe():
     kept = encode(recipe())
     del kept["training"]["recompute"]

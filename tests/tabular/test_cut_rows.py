@@ -96,10 +96,6 @@ def test_blank_lines_between_blocks(monkeypatch):
             assert in_batches(ends, 3) == (("a",), [rows[:9]])
 
 
-def test_header_only_is_no_table():
-    assert in_batches(b"a,b\n", 6) == "t: expected rows, found only a header"
-
-
 def test_the_first_batch_decides_the_header():
     form = CsvFormat(delimiter=";")
     parts = list(read_csv(lambda: io.BytesIO(b"7;8\n" + b"0;1\n" * 9), where="t", form=form, cells=4))
@@ -196,19 +192,3 @@ def test_csv_in_batches_is_csv_in_one(suffix, names, tmp_path):
         for start in range(0, 10, 3):
             writer.write([column[start : start + 3] for column in values], columns=names)
     assert (tmp_path / f"parts{suffix}").read_bytes() == (tmp_path / f"whole{suffix}").read_bytes()
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
-def test_an_error_between_batches_leaves_the_old_file(suffix, tmp_path):
-    path = tmp_path / f"t{suffix}"
-    path.write_bytes(b"old")
-
-    def stopped():
-        with writing(path) as writer:
-            writer.write([np.arange(5)], columns=["a"])
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        stopped()
-    assert path.read_bytes() == b"old"
-    assert [file.name for file in tmp_path.iterdir()] == [path.name]

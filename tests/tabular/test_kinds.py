@@ -218,13 +218,6 @@ def test_kept_words_are_answers_in_text(tmp_path):
     assert source.schema.kinds == (Categorical(levels=("1", "2", "None")),)
 
 
-def test_spaced_names_are_found_again(tmp_path):
-    x = np.array([[0, 1], [1, 1], [0, 0]], dtype=np.float32)
-    write_table(tmp_path / "t.csv", x[:, ::-1], columns=["b", " a "])
-    source = source_for(untrained(Schema(columns=(" a ", "b")), 2, 2), str(tmp_path / "t.csv"))
-    np.testing.assert_array_equal(source.x.numpy(), x)
-
-
 def test_a_matrix_of_words_has_words(tmp_path):
     np.save(tmp_path / "t.npy", np.array([["a", "b"], ["b", "b"], ["c", "b"], ["a", "b"]]))
     source = opened(tmp_path / "t.npy")

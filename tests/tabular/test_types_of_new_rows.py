@@ -25,15 +25,20 @@ COLUMNS = {
 }
 
 
+DROPPED = {"id": pa.array([f"n{n}, {n}" for n in range(40)]), "list": pa.array([[n] for n in range(40)])}
+
+
 def test_new_and_filled_parquet_has_training_types(tmp_path):
     table = pa.table(COLUMNS)
-    pq.write_table(table, tmp_path / "t.parquet")
-    ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "m", "--whole-numbers", "numeric", "--epochs", 1, "-q")
+    pq.write_table(pa.table(DROPPED | COLUMNS), tmp_path / "t.parquet")
+    options = ("--whole-numbers", "numeric", "--drop", "id,list", "--epochs", 1, "-q")
+    ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "m", *options)
     ok("sample", tmp_path / "m", "-n", 30, "-o", tmp_path / "new.parquet", "-q")
     assert pq.read_schema(tmp_path / "new.parquet").remove_metadata() == table.schema
     ok("score", tmp_path / "m", tmp_path / "new.parquet", "-o", tmp_path / "scores.csv", "--orderings", 1, "-q")
     holes = [pa.array([None, *column.to_pylist()[1:]], column.type) for column in COLUMNS.values()]
-    pq.write_table(pa.table(holes, list(COLUMNS)), tmp_path / "holes.parquet")
+    table = pa.table(DROPPED | COLUMNS)
+    pq.write_table(pa.table([*DROPPED.values(), *holes], table.schema), tmp_path / "holes.parquet")
     ok("impute", tmp_path / "m", tmp_path / "holes.parquet", "-o", tmp_path / "filled.parquet", "-q")
     filled = pq.read_table(tmp_path / "filled.parquet")
     assert filled.schema.remove_metadata() == table.schema

@@ -25,7 +25,7 @@ from nadek.cli.arguments import (
     with_groups,
 )
 from nadek.cli.console import say
-from nadek.cli.output import PICTURES, Fills, Whole, check_form, target_of, write_pictures
+from nadek.cli.output import PICTURES, Whole, check_form, target_of, write_pictures
 from nadek.cli.progress import rows_progress
 from nadek.inference import beam, greedy
 from nadek.inference.row_random import number_uniforms
@@ -129,7 +129,7 @@ def impute(
         raise ValueError(f"{table.output}: --probabilities of these columns have words: write .csv or .parquet")
     if not probabilities:
         check_form(saved, table.output)
-    stream, fills = table.stream(saved, data), Fills()
+    stream, n_filled = table.stream(saved, data), 0
     with writing(target_of(table.output)) as writer, rows_progress("filling", quiet=table.quiet) as progress:
         for source in stream:
             x = source.x
@@ -143,9 +143,9 @@ def impute(
                 else:
                     columns = whole.filled(fillings(saved, source, strategy, seed=seed))
                 whole.write(writer, columns)
-            fills.add(source.missing)
+            n_filled += int(source.missing.sum())
             progress(source.first_row + len(x), stream.n_rows)
-    say(str(fills), quiet=table.quiet)
+    say(_filled(n_filled, stream.n_rows, len(kinds)), quiet=table.quiet)
 
 
 @with_groups
@@ -171,7 +171,7 @@ def complete(
     saved = table.load(model, NUMBERS if log_probability else SUFFIXES)
     kinds = kinds_of(saved)
     check_form(saved, table.output)
-    stream, fills, n_incomplete, total = table.stream(saved, data), Fills(), 0, 0.0
+    stream, n_filled, n_incomplete, total = table.stream(saved, data), 0, 0, 0.0
     with writing(target_of(table.output)) as writer, rows_progress("filling", quiet=table.quiet) as progress:
         for source in stream:
             whole, x = Whole(source, table.output), source.x
@@ -184,11 +184,15 @@ def complete(
                 best = greedy(saved.model, x, most_certain_first=method == "certain-first", generator=generator)
             more = {"log_probability": best.log_prob.cpu().numpy()} if log_probability else {}
             whole.write(writer, whole.filled(decoded(kinds, best.x.cpu().numpy())), **more)
-            fills.add(source.missing)
+            n_filled += int(source.missing.sum())
             n_incomplete, total = n_incomplete + int(x.isnan().any(1).sum()), total + float(best.log_prob.sum())
             progress(source.first_row + len(x), stream.n_rows)
-    mean = total / max(1, n_incomplete)
-    say(f"{fills}; mean log-probability of a row's completion: {mean:.3f} nats", quiet=table.quiet)
+    line, mean = _filled(n_filled, stream.n_rows, len(kinds)), total / max(1, n_incomplete)
+    say(f"{line}; mean log-probability of a row's completion: {mean:.3f} nats", quiet=table.quiet)
+
+
+def _filled(n_cells: int, n_rows: int, n_columns: int) -> str:
+    return f"filled {n_cells} of {n_rows * n_columns} cells in {n_rows} rows"
 
 
 def _missing_levels(saved: SavedModel, source: Source) -> Iterator[dict[str, NDArray[Any]]]:

@@ -195,59 +195,45 @@ def fit(
         return
     with joined(device) as (world, torch_device):
         run = replace(run, quiet=run.quiet or world.rank > 0)
-        _fit(data, output, recipe_options, columns, row_options, run, world, torch_device)
-
-
-def _fit(
-    data: str,
-    output: Path,
-    recipe_options: RecipeOptions,
-    columns: ColumnOptions,
-    row_options: RowOptions,
-    run: RunOptions,
-    world: World,
-    device: torch.device,
-) -> None:
-    """Train, where the training is not finished already."""
-    may_be_finished = _may_be_finished(output, run, world)
-    if world.size > 1 and "-" in (data, row_options.validation):
-        raise ValueError("standard input: expected a file, as several processes cannot share it")
-    config = recipe_options.config
-    options = {} if config is None else read_recipe(config)
-    rows, held_out = row_options.read(data, columns, recipe_options.seed or 0)
-    recipe = choose_recipe(
-        rows,
-        options,
-        recipe_options.changes(),
-        epochs=recipe_options.epochs,
-        effort=recipe_options.effort,
-        by_shape=config is None and data not in names(),
-        device=device,
-        where=str(config or ""),
-    )
-    if may_be_finished:
-        if world.rank == 0:
-            _show_finished(finished(recipe, output, rows, held_out).metrics, output, run)
-        return
-    _show_columns(data, rows, quiet=run.quiet)
-    warn_if_slow(recipe.training, device, quiet=run.quiet)
-    folder = run.tensorboard if world.rank == 0 else None
-    with _stoppable(output, run, world), epochs_progress(quiet=run.quiet) as show, curves(folder, show) as on_epoch:
-        saved = train(
-            recipe,
-            output,
+        may_be_finished = _may_be_finished(output, run, world)
+        if world.size > 1 and "-" in (data, row_options.validation):
+            raise ValueError("standard input: expected a file, as several processes cannot share it")
+        config = recipe_options.config
+        options = {} if config is None else read_recipe(config)
+        rows, held_out = row_options.read(data, columns, recipe_options.seed or 0)
+        recipe = choose_recipe(
             rows,
-            held_out,
-            device=device,
-            resume=run.resume,
-            save_every=run.save_every,
-            on_epoch=on_epoch,
-            world=world,
+            options,
+            recipe_options.changes(),
+            epochs=recipe_options.epochs,
+            effort=recipe_options.effort,
+            by_shape=config is None and data not in names(),
+            device=torch_device,
+            where=str(config or ""),
         )
-    if world.rank == 0:
-        if held_out is not None and not run.quiet:
-            _show_unrelated(saved, held_out.x, output)
-        _show(saved.metrics, output, run)
+        if may_be_finished:
+            if world.rank == 0:
+                _show_finished(finished(recipe, output, rows, held_out).metrics, output, run)
+            return
+        _show_columns(data, rows, quiet=run.quiet)
+        warn_if_slow(recipe.training, torch_device, quiet=run.quiet)
+        folder = run.tensorboard if world.rank == 0 else None
+        with _stoppable(output, run, world), epochs_progress(quiet=run.quiet) as show, curves(folder, show) as on_epoch:
+            saved = train(
+                recipe,
+                output,
+                rows,
+                held_out,
+                device=torch_device,
+                resume=run.resume,
+                save_every=run.save_every,
+                on_epoch=on_epoch,
+                world=world,
+            )
+        if world.rank == 0:
+            if held_out is not None and not run.quiet:
+                _show_unrelated(saved, held_out.x, output)
+            _show(saved.metrics, output, run)
 
 
 def _may_be_finished(output: Path, run: RunOptions, world: World) -> bool:

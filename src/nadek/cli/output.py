@@ -48,23 +48,6 @@ def target_of(output: Path | None) -> Target:
     return stream
 
 
-class Fills:
-    """Numbers of filled cells and of rows so far."""
-
-    def __init__(self) -> None:
-        self._filled = self._cells = self._rows = 0
-
-    def add(self, missing: Tensor) -> None:
-        """Count a batch: True in [N, D]."""
-        self._filled += int(missing.sum())
-        self._cells += missing.numel()
-        self._rows += len(missing)
-
-    def __str__(self) -> str:
-        """Return a line about them."""
-        return f"filled {self._filled} of {self._cells} cells in {self._rows} rows"
-
-
 class Whole:
     """Batch to be written as read, but for filled cells."""
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from nadek.checkpoints import READABLE, SavedModel, build_with_weights, load_saved, save
+from nadek.checkpoints import READABLE, SavedModel, load_saved, save
 from nadek.estimators.fitting import to_answer_dtype
 from nadek.estimators.options import DeviceName, plain_options
 from nadek.kernels.cpu import pick_device
@@ -35,8 +35,6 @@ from nadek.utils.configs import naming
 from nadek.utils.warn import warn
 
 KEY = "estimator"
-METRICS = ("epochs", "seconds", "best_validation")
-"""Entries about the training that are kept for a folder without a history, as the models of the package are."""
 
 Loaded = TypeVar("Loaded", bound="SavedEstimator")
 
@@ -59,7 +57,6 @@ class SavedEstimator(BaseEstimator):
     """Words that mean missing in tables."""
     _dropped: tuple[str, ...] = ()
     """Names of columns that were left out, beside those without a value."""
-    _metrics: Mapping[str, Any] = MappingProxyType({})
     _column_options: Mapping[str, Any] = MappingProxyType({})
     _seed: int
     _split_seed: int | None
@@ -69,21 +66,14 @@ class SavedEstimator(BaseEstimator):
         return hasattr(self, "network_")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a pickle holds: weights as arrays, for any device."""
+        """Return what a pickle holds: the network on the CPU, for any device."""
         state = dict(super().__getstate__())
         if "network_" in state:
-            network: ConditionalModel = state.pop("network_")
-            weights = {name: value.detach().cpu().numpy() for name, value in network.state_dict().items()}
-            state["network_"] = (network.config, weights)
+            state["network_"] = deepcopy(state["network_"]).cpu()
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Read a pickle; the CPU replaces a device that is not there."""
-        state = dict(state)
-        if "network_" in state:
-            config, weights = state["network_"]
-            tensors = {name: torch.from_numpy(np.array(value)) for name, value in weights.items()}
-            state["network_"] = build_with_weights(config, tensors)
         super().__setstate__(state)
         if "network_" in state:
             with contextlib.suppress(ValueError):  # of a device that is not here
@@ -105,7 +95,7 @@ class SavedEstimator(BaseEstimator):
             message = f"{folder}: the model holds {self.network_.config.n_rows} different rows of the training table"
             remedy = "memory=False leaves them out, memory=True says that they may be there"
             warn(f"{message}; {remedy}")
-        measured = last_metrics(self.history_) if self.history_ else {**self._metrics, "diverged": False}
+        measured = last_metrics(self.history_) if self.history_ else {}
         metrics = {**measured, KEY: self._entries(), "history": list(map(asdict, self.history_))}
         # the network was trained in float32: its weights lose nothing
         save(folder, SavedModel(deepcopy(self.network_).to(torch.float32), self._schema(), metrics))
@@ -138,7 +128,6 @@ class SavedEstimator(BaseEstimator):
             estimator.device = device  # also where a subclass presets it
             estimator.network_, estimator.history_ = to_answer_dtype(saved.model), read_history(saved.metrics)
             estimator.n_iter_ = len(estimator.history_)
-            estimator._metrics = {key: saved.metrics[key] for key in METRICS if key in saved.metrics}
             estimator._set_columns(saved, entries)
             estimator._seed, estimator._split_seed = entries.get("seed", 0), entries.get("split_seed")
             estimator._set_extra(entries)

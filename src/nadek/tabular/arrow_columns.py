@@ -162,7 +162,7 @@ def first_rounded(column: pa.ChunkedArray, *, least: int = LARGEST_EXACT) -> int
 
 def choose(where: pa.Array, new: pa.ChunkedArray | pa.Scalar, cells: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column with new cells in some places, through a type among whose values Arrow can choose."""
-    kind = {pa.float16(): pa.float32(), pa.string_view(): pa.string()}.get(cells.type, cells.type)
+    kind = pa.string() if pa.types.is_string_view(cells.type) else cells.type
     return pc.if_else(where, new.cast(kind), cells.cast(kind)).cast(cells.type)
 
 

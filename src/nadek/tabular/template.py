@@ -45,9 +45,7 @@ class Template:
         """
         container = description.get("container", "numpy" if names is None else "pandas")
         if container == "numpy":
-            dtype = description.get("dtype", "float64")
-            is_old_text = str(dtype).lower().startswith("str")  # whose name NumPy does not read
-            return cls(np.empty((0, len(columns)), dtype=object if is_old_text else dtype))
+            return cls(np.empty((0, len(columns)), dtype=description.get("dtype", "float64")))
         if container not in LIBRARIES:
             raise ValueError(f"container: expected numpy, {', '.join(LIBRARIES)}, found {container!r}")
         installed = find_spec(container) is not None

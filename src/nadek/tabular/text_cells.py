@@ -245,13 +245,6 @@ def as_texts(values: NDArray[Any]) -> NDArray[np.object_]:
     return np.array(texts, dtype=object)
 
 
-def fill_words(words: pa.ChunkedArray, new: pa.Array, where: NDArray[np.bool_]) -> pa.ChunkedArray:
-    """Put new words into some cells [N], in turn."""
-    if not where.any():
-        return words
-    return pc.if_else(pa.array(where), new.take(pa.array(np.maximum(np.cumsum(where) - 1, 0))), words)
-
-
 def as_date(word: str) -> np.datetime64 | None:
     """Return a word's date; None for no date."""
     if not _DATE.fullmatch(word):

@@ -10,6 +10,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from jaxtyping import Bool, Shaped
 from numpy.typing import NDArray
 
@@ -27,7 +28,7 @@ from nadek.tabular.frames import (
     native_type,
 )
 from nadek.tabular.table import OtherTypeError, Table
-from nadek.tabular.text_cells import Spelling, as_texts, fill_words, with_points
+from nadek.tabular.text_cells import Spelling, as_texts, with_points
 
 Fillings = dict[int, tuple[NDArray[np.bool_], NDArray[Any]]]
 """For the place of a column, which of its cells to replace [N], and their new values in turn."""
@@ -75,7 +76,7 @@ def filled_words(
     where, new = filling
     is_text = spelling.is_text or any(isinstance(value, str) for value in new.tolist())
     words = with_points(cells, "numbers") if table.decimal_commas and not is_text else cells
-    return fill_words(words, spelling.spelt(new), where)
+    return pc.replace_with_mask(words, pa.array(where), spelling.spelt(new))
 
 
 def filled_column(

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from nadek.tabular.columns.bins import DOUBLE, codes_of, draw
 from nadek.tabular.columns.distributions import bins_of_number, mean_of_number, quantiles_of_number
 from nadek.tabular.columns.parsing import (
-    LARGEST_EXACT,
     Cells,
     Sort,
     listed,
@@ -27,12 +26,6 @@ Unknown = Literal["error", "missing"]
 
 Statistic = Literal["mean", "median", "mode"]
 """Value that stands for a distribution."""
-
-
-FEW = 32
-"""Numbers that are looked up one by one: to find the different ones takes longer."""
-MOST_COMPARED = 8
-"""Levels that all numbers are compared with, one after the other; a search is slower for so few."""
 
 
 def encode(
@@ -152,18 +145,7 @@ def _sort_of(column: Column) -> Sort:
 def _places(levels: tuple[Level, ...], cells: Cells) -> NDArray[np.float64]:
     """Return the level of each observed cell, [M]; NaN for others."""
     codes = {level: float(place) for place, level in enumerate(levels)}  # 1, 1.0 and True are one key
-    if cells.sort == "text" or len(cells.values) <= FEW:
-        return np.array([codes.get(value, np.nan) for value in cells.values.tolist()], dtype=DOUBLE)
-    # a float beyond that would equal several whole numbers
-    if len(levels) <= MOST_COMPARED and abs(np.array(levels, dtype=DOUBLE)).max() < LARGEST_EXACT:
-        places, is_any = np.zeros(len(cells.values)), np.zeros(len(cells.values), dtype=np.bool_)
-        for level, place in codes.items():  # sums are quicker than choices at random
-            is_level = cells.values == level
-            places += place * is_level
-            is_any |= is_level
-        return places if is_any.all() else np.where(is_any, places, np.nan)
-    different, inverse = np.unique(cells.values, return_inverse=True)
-    return np.array([codes.get(value, np.nan) for value in different.tolist()], dtype=DOUBLE)[inverse]
+    return np.array([codes.get(value, np.nan) for value in cells.values.tolist()], dtype=DOUBLE)
 
 
 def _chosen(levels: Sequence[Level], codes: NDArray[Any], n: int) -> NDArray[Any]:
