@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from nadek import figures
-from nadek.figures.style import DPI, INK, LINES, RULE, STYLE, legend_below, settled
+from nadek.figures.style import DPI, INK, LINES, RULE, STYLE, settled
 
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "calibration.png"
 PERCENT = "30"
@@ -65,7 +65,7 @@ def reliability(panels: Mapping[str, Mapping[str, Sequence[Sequence[float | int]
                 points = np.array([row[:2] for row in lines[name] if row[2] >= least]).reshape(-1, 2)
                 axes.plot(*points.T, "o-", color=colours[name], linewidth=1.0, markersize=2.2)
         handles = [Line2D([], [], color=colours[name], marker="o", markersize=2.2, linewidth=1.0) for name in names]
-        legend_below(figure, handles, names)
+        figure.legend(handles, names, loc="outside lower center", ncols=3, frameon=False)
         return settled(figure)
 
 

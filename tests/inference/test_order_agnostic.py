@@ -18,7 +18,7 @@ from nadek.inference.order_agnostic import (
 )
 from nadek.models import IterativeNADE, ModelConfig, nade_k
 from nadek.models.cores import DeepConfig, ResidualConfig
-from nadek.models.layers import dropout_mask
+from nadek.models.layers import drop
 from support.models import every_model, seeded
 from zoo import build
 
@@ -204,7 +204,7 @@ def test_dropout_keeps_the_expected_activation(generator):
 
 @pytest.mark.parametrize("rate", [0.001, 0.5, 0.9, 0.999999])
 def test_dropout_drops_its_rate(rate, generator):
-    mask = dropout_mask(torch.zeros(30_001, 3), rate, generator)
+    mask = drop(torch.ones(30_001, 3), rate, generator) > 0
     assert 1 - mask.double().mean(0).numpy() == pytest.approx(rate, abs=5 * (rate * (1 - rate) / 30_001) ** 0.5 + 2e-4)
 
 

@@ -10,10 +10,9 @@ import torch
 import nadek
 from nadek.inference.sampling import reconstruction_probabilities
 from nadek.models import IterativeNADE, ModelConfig, dbm_like
-from nadek.models.cores import AlternatingConfig, Deep, DeepConfig, ResidualConfig
-from nadek.models.steps import has_manual_backward
+from nadek.models.cores import AlternatingConfig, DeepConfig, ResidualConfig
 from nadek.models.variables import variables_of
-from zoo import WITH_COLUMNS, ZOO, build
+from zoo import ZOO, build
 
 
 def test_presets_are_settings_of_one_network():
@@ -146,70 +145,6 @@ def half_known(model, generator):
     return x, torch.rand(7, 9, generator=generator) < 0.6
 
 
-@pytest.mark.parametrize("name", [name for name in WITH_COLUMNS if isinstance(build(name, 2).core, Deep)])
-@pytest.mark.parametrize("steps", [1, 3])
-@pytest.mark.parametrize("dropout", [0.0, 0.4])
-def test_manual_backward_agrees_with_autograd(name, steps, dropout, generator, monkeypatch):
-    """The fast twin of the loop, used where gradients are recorded: same logits, same gradient of every weight."""
-    model = build(name, 9).train()
-    model.core.dropout = dropout
-    x, missing = half_known(model, generator)
-    by_hand = with_gradients(model, x, missing, steps=steps, generator=torch.Generator().manual_seed(0))
-    monkeypatch.setattr("nadek.models.iterative_nade.has_manual_backward", lambda *_: False)
-    by_autograd = with_gradients(model, x, missing, steps=steps, generator=torch.Generator().manual_seed(0))
-    assert_same_gradients(by_hand, by_autograd)
-
-
-def test_manual_backward_conditions():
-    binary = variables_of((2, 2))
-    assert has_manual_backward(DeepConfig(hidden=(3,)).build(), binary)
-    assert has_manual_backward(DeepConfig(hidden=(3,), dropout=0.5).build(), binary)
-    assert not has_manual_backward(DeepConfig(hidden=(3,), activation="gelu").build(), binary)
-    assert not has_manual_backward(DeepConfig(hidden=(3,)).build(), variables_of((2, 3)))
-    assert not has_manual_backward(ResidualConfig(width=3).build(), binary)
-
-
-class Skipping(Deep):
-    """A core of a user's own, which computes something else with the layers of the paper's."""
-
-    def forward(self, u, state=None, *, generator=None):
-        """Its units, and what the first layer read once more."""
-        h, state = super().forward(u, state, generator=generator)
-        return h + u, state
-
-
-def skipping(model):
-    model.core = Skipping(model.config.core)
-
-
-def hooked(model):
-    model.core.register_forward_hook(lambda core, args, output: (2 * output[0], output[1]))
-
-
-def hooked_before(model):
-    model.core.register_forward_pre_hook(lambda core, args: (2 * args[0], *args[1:]))
-
-
-def hooked_on_the_way_back(model):
-    model.core.register_full_backward_hook(lambda core, read, given: tuple(g if g is None else 2 * g for g in read))
-
-
-def given_a_forward(model):
-    own = model.core.forward
-    model.core.forward = lambda u, state, *, generator=None: (2 * own(u, state, generator=generator)[0], state)
-
-
-@pytest.mark.parametrize("change", [skipping, hooked, hooked_before, hooked_on_the_way_back, given_a_forward])
-@pytest.mark.parametrize("steps", [1, 3])
-def test_modified_core_has_gradients_of_loop(change, steps, generator):
-    """Gradients of weights are those of the loop, which also serves where gradients of rows are asked for."""
-    model = build("nade-5 1hl", 9).train()
-    change(model)
-    x, missing = half_known(model, generator)
-    by_loop = with_gradients(model, x.clone().requires_grad_(), missing, steps=steps)
-    assert_same_gradients(with_gradients(model, x, missing, steps=steps), by_loop)
-
-
 @pytest.mark.parametrize("name", [name for name in ZOO if build(name, 2).steps > 1])
 @pytest.mark.parametrize("dropout", [0.0, 0.4])
 def test_checkpointing_keeps_gradients(name, dropout, generator):
@@ -237,15 +172,6 @@ def test_checkpointing_repeats_dropout_without_generator():
             logits = model(x, missing, recompute=recompute)[-1]
         gradients += [torch.autograd.grad(logits.square().sum(), model.W)[0]]
     torch.testing.assert_close(*gradients)
-
-
-@pytest.mark.parametrize("steps", [1, 3])
-def test_manual_backward_refuses_second_derivatives(steps):
-    model = nadek.nade_k(6, hidden=(5,), steps=steps, generator=torch.Generator().manual_seed(0)).double()
-    logits = model(torch.zeros(4, 6, dtype=torch.float64), torch.ones(4, 6, dtype=torch.bool))[-1]
-    (first,) = torch.autograd.grad(logits.square().sum(), model.W, create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        first.square().sum().backward()
 
 
 @pytest.mark.parametrize("levels", [(3, 2, 5), (2, 9, 1, 12, 2), (16, 2), (3, 70, 2, 1, 400, 90)])

@@ -84,7 +84,7 @@ def test_shipped_figures_name_existing_models(picture):
     if isinstance(shows, Structures):
         return
     for model in getattr(shows, "models", None) or [shows.model]:
-        assert find(model, shows.recipe, workspace).training.recipe.model.n_variables == 784
+        assert find(model, workspace).training.recipe.model.n_variables == 784
 
 
 def test_paper_figures_are_shipped():
@@ -174,7 +174,7 @@ def test_filters_are_weights(side, folder):
 
 def test_missing_model_names_the_command(folder):
     (picture,) = read_pictures(folder / "recipes", only="lacking")
-    with pytest.raises(FileNotFoundError, match="give nadek-paper table1 --row two --recipe modern first"):
+    with pytest.raises(FileNotFoundError, match="give nadek-paper table1 --row two first"):
         draw_picture(picture, workspace_in(folder))
     (picture,) = read_pictures(folder / "recipes", only="grid")
     with pytest.raises(FileNotFoundError, match="give nadek-paper grids which --quick first"):
@@ -190,7 +190,7 @@ def test_changed_cells_are_not_drawn(folder, tmp_path):
     with pytest.raises(FileNotFoundError, match="none of these cells as they are now: give nadek-paper grids which f"):
         draw_picture(picture, workspace_in(tmp_path))
     with pytest.raises(FileNotFoundError, match=r"there is no curve of which-digits-k1-s0 .* nadek-paper grids whi"):
-        find("which/digits-k1-s0", "modern", workspace_in(tmp_path)).curve()
+        find("which/digits-k1-s0", workspace_in(tmp_path)).curve()
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_unknown_models_are_refused(folder):
         "which/none": "which has no cell 'none'; one is called digits-k1-s0",
     }.items():
         with pytest.raises(ValueError, match=message):
-            find(name, "modern", workspace_in(folder))
+            find(name, workspace_in(folder))
 
 
 # Table 3

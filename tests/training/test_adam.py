@@ -44,7 +44,7 @@ def train(network, optimizer, steps, average=None):
 def test_steps_equal_torch():
     ours, theirs = model(), model()
     expected = train(theirs, torch.optim.AdamW(groups(theirs), lr=0.01, fused=True), 7)
-    assert all(map(torch.equal, train(ours, FusedAdamW(groups(ours), lr=0.01), 7), expected))
+    assert all(map(torch.equal, train(ours, FusedAdamW(groups(ours), lr=0.01, fused=True), 7), expected))
 
 
 @pytest.mark.parametrize("decay", [0.5, 0.9])
@@ -52,7 +52,7 @@ def test_averages_equal_torch(decay):
     ours, theirs = model(), model()
     average = WeightAverage(ours, decay)
     expected = AveragedModel(theirs, multi_avg_fn=get_ema_multi_avg_fn(decay))
-    train(ours, FusedAdamW(groups(ours), lr=0.01), 5, average)
+    train(ours, FusedAdamW(groups(ours), lr=0.01, fused=True), 5, average)
     train(theirs, torch.optim.AdamW(groups(theirs), lr=0.01, fused=True), 5, expected)
     state = expected.state_dict()
     assert average.state_dict().keys() == state.keys()

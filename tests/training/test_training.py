@@ -32,7 +32,7 @@ from nadek.training import (
     prepare,
 )
 from nadek.training.costs import Minibatch, batch_costs, draw_batch, prepare_validation, validation_costs
-from nadek.training.defaults import ANNEAL, defaults
+from nadek.training.defaults import defaults
 from nadek.training.optimizer_steps import MuonAdamW, orthogonal
 from nadek.training.training_config import epoch_generator, plan_run
 from support.models import seeded
@@ -929,8 +929,9 @@ def test_default_imputation_phases():
     assert {phase.masks for phase in (*large, *small_table)} == {"holes"}
     both = [defaults(20_000, (2,) * 20, purpose="imputation", steps=k, epochs=7)[1].phases for k in (1, 2)]
     assert [[(phase.epochs, phase.steps) for phase in phases] for phases in both] == [[(7, None)], [(4, 1), (3, None)]]
-    lengths = [defaults(n, (2,) * 20, purpose="imputation", epochs=e)[1].anneal for n, e in ((400, None), (400, 7))]
-    assert lengths == [ANNEAL, None]
+    cases = (20, None), (20, 7), (4, None), (24, None), (99, None)
+    lengths = [defaults(400, (2,) * n, purpose="imputation", epochs=e)[1].anneal for n, e in cases]
+    assert lengths == [1, None, 0.5, 1.2, 1.5]
 
 
 @pytest.mark.parametrize("purpose", ["density", "imputation"])

@@ -26,7 +26,7 @@ def curves(shows: Curves, workspace: Workspace) -> tuple[Points, figures.Figure]
     missing: list[str] = []
     for model, label in zip(shows.models, shows.labels, strict=True):
         try:
-            points.append({"label": label, "model": model, **find(model, shows.recipe, workspace).curve()})
+            points.append({"label": label, "model": model, **find(model, workspace).curve()})
         except FileNotFoundError as error:
             missing.append(str(error))
     if not points:
@@ -35,7 +35,7 @@ def curves(shows: Curves, workspace: Workspace) -> tuple[Points, figures.Figure]
         title: {point["label"]: Line(range(1, len(point[key]) + 1), point[key]) for point in points}
         for title, key in (("training", "train"), ("validation", "validation"))
     }
-    return points, lines(panels, x_label="epoch", y_label="cost of the last step (nats)", skip=shows.skip)
+    return points, lines(panels, x_label="epoch", y_label="cost of the last step (nats)", skip=0.1)
 
 
 def grid_lines(shows: GridLines, workspace: Workspace) -> tuple[Points, figures.Figure]:

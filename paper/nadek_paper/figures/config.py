@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Literal
 
 from nadek.runs.data import Split
-from nadek_paper.rows import Kind
 from nadek_paper.workspace import files_of, read_config
 
 
@@ -15,8 +14,6 @@ class Curves:
 
     models: tuple[str, ...]  # rows of tables (``table1/nade-5-1hl``) or cells of grids (``ksweep/mnist-1hl-k5-s0``)
     labels: tuple[str, ...]  # their labels, in the same order
-    recipe: Kind = "modern"  # of the rows
-    skip: float = 0.1  # part of the epochs that the height need not fit
     kind: Literal["curves"] = "curves"
 
     def __post_init__(self) -> None:
@@ -39,7 +36,6 @@ class OfModel:
     """Options of a picture of one model."""
 
     model: str  # a row or a cell, see `Curves`
-    recipe: Kind = "modern"  # of a row
     seed: int = 0  # seed of everything random
 
 

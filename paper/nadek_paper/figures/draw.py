@@ -34,7 +34,7 @@ def draw_picture(picture: config.Picture, workspace: Workspace) -> Path:
     The picture goes to ``NAME.png`` in the folder of pictures, the record to ``figures-NAME.json``.
     """
     shows, path = picture.shows, workspace.picture(picture.name)
-    reference = find(shows.model, shows.recipe, workspace) if isinstance(shows, config.OfModel) else None
+    reference = find(shows.model, workspace) if isinstance(shows, config.OfModel) else None
     points, figure = DRAWN_BY[type(shows)](shows, reference or workspace)
     record = {
         "figure": picture.name,

@@ -7,7 +7,7 @@ from nadek.checkpoints import SavedModel
 from nadek.utils.atomic import read_record
 from nadek_paper.grids.grid import Cell, read_grid
 from nadek_paper.grids.study import is_current, record_name, training_of_cell
-from nadek_paper.rows import Kind, read_table
+from nadek_paper.rows import read_table
 from nadek_paper.table_study import training_of
 from nadek_paper.trainings import Training
 from nadek_paper.workspace import Workspace
@@ -43,7 +43,7 @@ class Reference:
         return {key: line[key] for key in keys}
 
 
-def find(name: str, kind: Kind, workspace: Workspace) -> Reference:
+def find(name: str, workspace: Workspace) -> Reference:
     """Return the row or the cell of that name."""
     group, slash, one = name.partition("/")
     if not slash or not one:
@@ -51,8 +51,8 @@ def find(name: str, kind: Kind, workspace: Workspace) -> Reference:
     path = workspace.recipes / "grids" / f"{group}.toml"
     if not path.is_file():
         (row,) = read_table(workspace.recipes / group, only=one)
-        training = training_of(row, kind, workspace)
-        return Reference(name, training, training.name, None, workspace.command(f"{group} --row {one} --recipe {kind}"))
+        training = training_of(row, "modern", workspace)
+        return Reference(name, training, training.name, None, workspace.command(f"{group} --row {one}"))
     grid = read_grid(path)
     cells = {cell.name: cell for cell in grid.cells}
     if one not in cells:

@@ -13,7 +13,7 @@ from nadek.models.first_guess import FactorGuess
 from nadek.models.layers import is_modified
 from nadek.models.model_config import ModelConfig
 from nadek.models.ordinal_kernel import OrdinalKernel
-from nadek.models.steps import has_manual_backward, manual_backward_steps, plain_steps
+from nadek.models.steps import plain_steps
 from nadek.models.variables import masked_columns, variables_of
 
 
@@ -113,18 +113,9 @@ class IterativeNADE(ConditionalModel):
             [5, 2]
         """
         inputs, n_steps = self._inputs(x, missing), self.steps_or(steps)
-        # where gradients are recorded, but not of the rows, all steps can be one function with gradients by hand
-        only_weights = torch.is_grad_enabled() and x.ndim == 2 and not inputs.observed.requires_grad
-        if only_weights and not recompute and has_manual_backward(self.core, self.variables):
-            weights, outputs = (self.W, self.c, self.output_weight, self.b), list[Tensor]()
-            if detached:
-                outputs = plain_steps(self.step, inputs, self.variables, detached, generator, detached=detached)
-                inputs = inputs._replace(fill=self.variables.probabilities(outputs[-1]))
-            outputs += manual_backward_steps(self.core, weights, inputs, n_steps - detached, generator)
-        else:
-            outputs = plain_steps(
-                self.step, inputs, self.variables, n_steps, generator, recompute=recompute, detached=detached
-            )
+        outputs = plain_steps(
+            self.step, inputs, self.variables, n_steps, generator, recompute=recompute, detached=detached
+        )
         if self.confidence is None:
             return outputs
         factor = self.confidence.of_rows(missing)

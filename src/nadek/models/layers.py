@@ -30,19 +30,12 @@ def is_modified(module: nn.Module) -> bool:
 
 def drop(h: Tensor, rate: float, generator: torch.Generator | None, *, n_tied_axes: int = 0) -> Tensor:
     """Apply inverted dropout with draws from ``generator``."""
-    return h if rate == 0.0 else rescaled(h, dropout_mask(h, rate, generator, n_tied_axes=n_tied_axes), rate)
-
-
-def dropout_mask(h: Tensor, rate: float, generator: torch.Generator | None, *, n_tied_axes: int = 0) -> Tensor:
-    """Draw the mask of `drop`: True keeps a unit."""
+    if rate == 0.0:
+        return h
     shape = (*h.shape[: h.ndim - n_tied_axes], *(1,) * n_tied_axes)
     n_units = math.prod(shape)
     # drawing takes the time, so four units share a number; the rate is rounded by less than 2^-16
     numbers = torch.empty(-(-n_units // 4), dtype=torch.int64, device=h.device)
     numbers.random_(-(2**63), None, generator=generator)
-    return numbers.view(torch.int16)[:n_units].view(shape) >= int(rate * 2**16) - 2**15
-
-
-def rescaled(h: Tensor, mask: Tensor, rate: float) -> Tensor:
-    """Return the units under a dropout mask, scaled up."""
-    return h * mask.view(torch.uint8).to(h.dtype) / (1 - rate)  # a boolean factor takes seven times as long on a CPU
+    kept = numbers.view(torch.int16)[:n_units].view(shape) >= int(rate * 2**16) - 2**15
+    return h * kept.view(torch.uint8).to(h.dtype) / (1 - rate)  # a boolean factor takes seven times as long on a CPU

@@ -36,14 +36,14 @@ WEIGHT_DECAY, ORDERED_DECAY, MOST_DECAY = 0.1, 800, 2.0
 weakens associations; categories lose by it."""
 ROWS_DENSITY, ROWS_IMPUTATION = 1_500_000, 600_000
 """Rows that a run reads in all its epochs."""
-ROWS_A_COLUMN = 9000
+ROWS_A_COLUMN = 10_000
 """Rows that imputation reads for each of many columns, up to twice `ROWS_IMPUTATION`."""
 MIN_EPOCHS, MAX_EPOCHS = 10, 400
 DROPOUT, SMALL_TABLE = 0.2, 5000
 """Dropout for tables of fewer rows, which a network could learn by heart."""
-FINE, COARSE, IMPUTATION = (100, 2e-3), (300, 4e-3), (200, 6e-3)
-"""Batch size and learning rate. A third of the passes imputes as well; the likelihood of rows needs the tails of the
-joint distribution, which are learnt later."""
+FINE, COARSE, IMPUTATION, COARSE_IMPUTATION = (100, 2e-3), (300, 4e-3), (200, 6e-3), (400, 8e-3)
+"""Batch size and learning rate, for imputation coarse ones unless the table is small. A third of the passes imputes as
+well; the likelihood of rows needs the tails of the joint distribution, which are learnt later."""
 LARGE_TABLE = 100_000
 """From so many rows on a density is learnt from coarse batches."""
 ROWS_BETWEEN = 8192
@@ -117,7 +117,8 @@ def defaults(
         factors=factors,
         mask_input=True,
     )
-    default_batch_size, learning_rate = IMPUTATION if imputation else COARSE if n_rows >= LARGE_TABLE else FINE
+    fine, coarse = (IMPUTATION, COARSE_IMPUTATION) if imputation else (FINE, COARSE)
+    default_batch_size, learning_rate = coarse if n_rows >= (SMALL_TABLE if imputation else LARGE_TABLE) else fine
     length = EFFORTS[effort]
     most, least = round(length * MAX_EPOCHS), max(2, round(length * MIN_EPOCHS))
     if epochs is None:

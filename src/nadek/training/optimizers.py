@@ -3,15 +3,13 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
 from nadek.training.optimizer_steps import FusedAdamW, MuonAdamW
 from nadek.utils.configs import check_range
-
-Optimizer: TypeAlias = torch.optim.Optimizer | FusedAdamW
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,9 +52,9 @@ class AdamW(_CosineSchedule):
     weight_decay: float = 0.0
     kind: Literal["adamw"] = "adamw"
 
-    def build(self, model: nn.Module) -> Optimizer:
+    def build(self, model: nn.Module) -> torch.optim.Optimizer:
         """Build the optimizer of a model's parameters."""
-        return FusedAdamW(_groups(model.parameters(), self.weight_decay), lr=self.lr)
+        return FusedAdamW(_groups(model.parameters(), self.weight_decay), lr=self.lr, fused=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,12 +81,12 @@ class Muon(_CosineSchedule):
         super().__post_init__()
         check_range(self, "momentum", least=0, below=1)
 
-    def build(self, model: nn.Module) -> Optimizer:
+    def build(self, model: nn.Module) -> torch.optim.Optimizer:
         """Build the optimizer of a model's parameters."""
         matrices = [p for p in model.parameters() if _is_matrix(p)]
         others = [p for p in model.parameters() if not _is_matrix(p)]
         first = {"params": matrices, "weight_decay": self.weight_decay, "momentum": self.momentum}
-        return MuonAdamW([first, *_groups(others, self.weight_decay)], lr=self.lr)
+        return MuonAdamW([first, *_groups(others, self.weight_decay)], lr=self.lr, fused=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +113,7 @@ class AdaDelta:
         check_range(self, "lr", "epsilon", least=0)
         check_range(self, "decay", least=0, below=1)
 
-    def build(self, model: nn.Module) -> Optimizer:
+    def build(self, model: nn.Module) -> torch.optim.Optimizer:
         """Build the optimizer of a model's parameters."""
         return torch.optim.Adadelta(_groups(model.parameters(), 0.0), lr=self.lr, rho=self.decay, eps=self.epsilon)
 

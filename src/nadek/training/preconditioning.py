@@ -15,7 +15,6 @@ from torch import Tensor
 
 from nadek.models.base import ConditionalModel
 from nadek.models.iterative_nade import IterativeNADE
-from nadek.training.optimizers import Optimizer
 from nadek.training.prepare import Rows
 
 MEAN_FLAG = 0.5
@@ -61,7 +60,7 @@ class Preconditioner:
                 self._shared.append((weight, dim, self._kernel.multiply(weight, dim=dim, inverse=True)))
 
     @torch.no_grad()
-    def step(self, optimizer: Optimizer) -> None:
+    def step(self, optimizer: torch.optim.Optimizer) -> None:
         """Make the optimizer's step one in the other parameters."""
         before = [weight @ mean for weight, mean in self._readers]
         for weight, mean in self._readers:

@@ -8,9 +8,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.swa_utils import AveragedModel
 
 from nadek.models.base import ConditionalModel
-from nadek.training.optimizers import Optimizer
 from nadek.utils.configs import convert, difference
 
 MAX_COST = 1000.0
@@ -77,39 +78,30 @@ def diverged_cost(costs: Sequence[float], weights: Iterable[Tensor], n_variables
     return None if all(value.isfinite().all() for value in weights) else math.nan
 
 
-class WeightAverage:
+class WeightAverage(AveragedModel):
     """Exponential moving average of a model's weights; the first update copies them.
 
-    It equals `torch.optim.swa_utils.AveragedModel` to the bit, which looks for the parameters anew in every step: a
-    millisecond, in the training of a small table a tenth of all. With ``part`` the average covers about so large a
-    part of the updates so far, where the decay would cover more.
+    `AveragedModel.update_parameters` looks for the parameters anew in every step: a millisecond, in the training of a
+    small table a tenth of all. With ``part`` the average covers about so large a part of the updates so far, where the
+    decay would cover more.
     """
 
+    module: ConditionalModel
+
     def __init__(self, model: ConditionalModel, decay: float, *, part: float | None = None) -> None:
-        self.module, self.decay, self.part, self.n_averaged = copy.deepcopy(model), decay, part, 0
+        super().__init__(model)
+        self.decay, self.part = decay, part
         self._averaged: list[Tensor] = list(self.module.parameters())
         self._present: list[Tensor] = list(model.parameters())
 
     @torch.no_grad()
     def update(self) -> None:
         """Average in the model's present weights."""
-        if self.n_averaged == 0:
-            torch._foreach_copy_(self._averaged, self._present)
-        else:
-            least = 0.0 if self.part is None else min(1.0, 1 / (self.part * (self.n_averaged + 1)))
-            torch._foreach_lerp_(self._averaged, self._present, max(1 - self.decay, least))
+        n_averaged = int(self.n_averaged)
+        least = 0.0 if self.part is None else min(1.0, 1 / (self.part * (n_averaged + 1)))
+        weight = max(1 - self.decay, least) if n_averaged else 1.0
+        torch._foreach_lerp_(self._averaged, self._present, weight)
         self.n_averaged += 1
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """Return the averaged weights and the number of updates."""
-        weights = {f"module.{name}": value for name, value in self.module.state_dict().items()}
-        return {"n_averaged": torch.tensor(self.n_averaged), **weights}
-
-    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Load a state; a `RuntimeError` tells that it belongs to another model."""
-        self.n_averaged = int(state["n_averaged"])
-        weights = {name.removeprefix("module."): value for name, value in state.items() if name != "n_averaged"}
-        self.module.load_state_dict(weights)
 
 
 @dataclass(frozen=True)
