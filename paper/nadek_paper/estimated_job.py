@@ -58,7 +58,7 @@ def own_recipe(recipe: T, workspace: Workspace) -> T:
 
 
 def estimated(scores: Tensor, error: float = 0.0) -> dict[str, Any]:
-    """Return the numbers of estimates [N] that share a constant."""
+    """Return numbers of estimates [N] that share a constant."""
     return {
         "test_log_likelihood": scores.mean().item(),
         "standard_error": math.hypot(scores.std().item() / len(scores) ** 0.5, error),

@@ -110,7 +110,7 @@ def _user_error(error: Exception) -> str | None:
 
 
 def _is_about_memory(error: Exception) -> bool:
-    """Return True for a lack of memory, in PyTorch's words."""
+    """Return True for PyTorch's lack of memory."""
     words = ("can't allocate memory", "Storage size calculation overflowed")
     if isinstance(error, RuntimeError):
         return type(error).__name__ == "OutOfMemoryError" or any(word in str(error) for word in words)

@@ -39,7 +39,7 @@ def add_columns(writer: Writer, **columns: Tensor | list[str]) -> None:
 
 
 def target_of(output: Path | None) -> Target:
-    """Return the file, or standard output, with a file's bytes."""
+    """Return the file, or standard output for bytes."""
     if output is not None:
         return output
     stream: Target = standard_output()
@@ -49,7 +49,7 @@ def target_of(output: Path | None) -> Target:
 
 
 class Whole:
-    """Batch to be written as read, but for filled cells."""
+    """Batch to be written as read, but filled in."""
 
     def __init__(self, source: Source, output: Path | None) -> None:
         """Check that the file format can hold every column."""

@@ -11,7 +11,7 @@ Watcher = Callable[[Epoch], None]
 
 @contextmanager
 def curves(folder: Path | None, show: Watcher) -> Iterator[Watcher]:
-    """Extend ``show`` to write costs into a folder, if given."""
+    """Extend ``show`` to write costs into a folder."""
     if folder is None:
         yield show
         return

@@ -70,7 +70,7 @@ Folder = str | os.PathLike[str]
 
 
 def load(dataset: str | Source, data_dir: Folder | None = None) -> Dataset:
-    """Return a data set after a check of its content.
+    """Return a data set whose content is checked.
 
     Args:
         dataset: one of `names()`, or a source of your own.

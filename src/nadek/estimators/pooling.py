@@ -49,7 +49,7 @@ class Pooled(NamedTuple):
 
 
 def pool(estimates: PerTable, variances: PerTable, *, complete_df: int | None = None) -> Pooled:
-    """Pool the estimates of several completed tables by Rubin's rules.
+    """Pool estimates of several completed tables by Rubin's rules.
 
     Args:
         estimates: the estimate, or array of estimates, of each of m tables, [m, ...].

@@ -13,7 +13,7 @@ from nadek.models.iterative_nade import IterativeNADE
 def closest_distances(
     model: ConditionalModel, x: Float[Tensor, "B D"], others: Float[Tensor, "N D"]
 ) -> Float[Tensor, " B"]:
-    """Return each row's distance to the closest of other rows.
+    """Return each row's distance to the closest of others.
 
     The distance of two rows is the mean over their cells (Gower 1971): 0 or 1 for equal or different categories; for
     numbers and ordered levels the part of the way from the first level to the last one. 0 is a copy.

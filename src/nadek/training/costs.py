@@ -19,7 +19,7 @@ MIN_ROWS = 4096
 
 
 class Minibatch(NamedTuple):
-    """Rows of a minibatch, and what is drawn for them."""
+    """Rows of a minibatch, and their draws."""
 
     x: Shaped[Tensor, "B D"]
     observed: Bool[Tensor, "B D"] | None
