@@ -529,6 +529,23 @@ def test_densities_integrate_to_one(values, slope):
     assert total == pytest.approx(1, abs=0.006)  # a step across a knot counts with its middle
 
 
+@pytest.mark.parametrize("n_bins", [3, 16])
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.concatenate([np.zeros(20_000), np.ones(2000), np.arange(2, 18)]),
+        np.concatenate([np.zeros(20_000), np.full(2000, 0.5), -np.arange(1, 17) / 4]),
+        np.random.default_rng(0).random(200) * 1e-310,
+        np.random.default_rng(0).normal(size=200) * 1e307,
+    ],
+    ids=["nearly all of the rest equal", "cents", "tiny", "huge"],
+)
+def test_bins_of_extreme_numbers(values, n_bins):
+    column = infer(values, name="n", kind="numeric", n_bins=n_bins)
+    assert 1 < n_levels(column) <= n_bins
+    assert np.bincount(column.bin_of(values)).min() > 0
+
+
 # Codes there and back
 
 
