@@ -2,7 +2,8 @@
 
 A model is a folder: ``model.safetensors`` (weights), ``config.json`` (structure; written last, so a folder that has
 it is complete), ``schema.json`` (columns), ``metrics.json`` (how it was trained). The weights file knows the digest
-of the structure and ``config.json`` that of the weights file: what was damaged or edited is not loaded.
+of the structure, and ``config.json`` those of the weights file and of the columns: what was damaged or edited is not
+loaded.
 """
 
 import hashlib
@@ -92,13 +93,14 @@ def save(folder: str | os.PathLike[str], saved: SavedModel) -> None:
     folder = Path(folder)
     model = getattr(saved.model, "_orig_mod", saved.model)  # what torch.compile was given
     structure = _structure_of(model)
-    schema, metrics = _as_json(encode(saved.schema)), _as_json(saved.metrics)
+    columns, metrics = encode(saved.schema), _as_json(saved.metrics)
     tensors = model.state_dict()
     _check_finite("the model", tensors)
     check_place(folder)
     weights = _serialised(tensors, {"config_sha256": _digest_of(structure)})
-    config = {"format": FORMAT, "model": structure, "weights_sha256": hashlib.sha256(weights).hexdigest()}
-    contents = {WEIGHTS: weights, SCHEMA: schema, METRICS: metrics, CONFIG: _as_json(config)}
+    digests = {"weights_sha256": hashlib.sha256(weights).hexdigest(), "schema_sha256": _digest_of(columns)}
+    config = {"format": FORMAT, "model": structure, **digests}
+    contents = {WEIGHTS: weights, SCHEMA: _as_json(columns), METRICS: metrics, CONFIG: _as_json(config)}
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         # the files take their places in the reverse order of this, weights first
@@ -149,13 +151,16 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
         structure: AnyConfig = convert(AnyConfig, config["model"], "model")
         expected = build_meta(structure).state_dict()
     with damage_in(folder / SCHEMA, READABLE):
-        schema = decode(Schema, read_record(folder / SCHEMA), where="schema")
+        columns = read_record(folder / SCHEMA)
+        schema = decode(Schema, columns, where="schema")
         _check_schema(folder / SCHEMA, schema, structure)
     with damage_in(folder / WEIGHTS, READABLE):
         tensors, metadata = _read_weights(folder / WEIGHTS, config, expected)
     if metadata.get("config_sha256") != _digest_of(config["model"]):
         changed = "was changed since it was saved: it is not what the weights were trained as"
         raise ValueError(f"{folder / CONFIG} {changed}")
+    if "schema_sha256" in config and config["schema_sha256"] != _digest_of(columns):
+        raise ValueError(f"{folder / SCHEMA} was changed since it was saved: its columns are not what was learnt")
     metrics = read_record(folder / METRICS)
     return SavedModel(build_with_weights(structure, tensors).to(device), schema, metrics)
 

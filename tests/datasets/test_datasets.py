@@ -309,12 +309,6 @@ def test_parse_bits(text):
     np.testing.assert_array_equal(parse_bits(text, name="t"), [[0, 1, 1], [1, 0, 0]])
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (1, 9), (9, 1), (40, 13)])
-def test_parse_bits_of_any_shape(shape):
-    values = bits(*shape)
-    np.testing.assert_array_equal(parse_bits(as_text(values), name="t"), values)
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from nadek import NADEkImputer
-from nadek.inference import explain_cells, greedy, log_prob
+from nadek.inference import estimate_log_prob, explain_cells, greedy, log_prob, position_losses
+from nadek.inference.chunk_sizes import chunk_slices
 from nadek.inference.order_agnostic import step_costs
 from nadek.inference.sampling import impute, level_probabilities, sample
 from nadek.models import IterativeNADE, ModelConfig
@@ -150,6 +151,19 @@ def test_most_probable_answers_are_knots(model, generator):
     x[:, 0] = torch.nan
     best = level_probabilities(model, x)[:, 0].argmax(1)
     assert torch.equal(greedy(model, x, ordering=torch.arange(5)).x[:, 0], best.double())
+
+
+@pytest.mark.parametrize("sizes", [[1] * 5, [2, 3]])
+def test_losses_of_positions_add_up(sharp, generator, sizes):
+    x, ordering = codes(12, generator), torch.tensor([2, 0, 4, 1, 3])
+    losses = position_losses(sharp, x, ordering[None])
+    total = sum(losses[one.start, one].sum() for one in chunk_slices(sizes, 0, 5))
+    close(total, -log_prob(sharp, x, ordering=ordering, chunk=sizes).mean())
+
+
+def test_no_estimate_from_costs_of_knots(sharp, generator):
+    with pytest.raises(ValueError, match="discrete variables, found numbers; log_prob is exact"):
+        estimate_log_prob(sharp, codes(3, generator))
 
 
 @pytest.mark.parametrize("j", range(5))

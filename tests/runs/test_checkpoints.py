@@ -28,6 +28,7 @@ from nadek.checkpoints import (
 )
 from nadek.models import IterativeNADE, ModelConfig, nade_k
 from nadek.models.cores import Deep, DeepConfig
+from nadek.tabular.columns import Categorical
 from nadek.tabular.schema import Schema
 from nadek.training import TrainingState
 from support.damage import edit, seal
@@ -163,6 +164,13 @@ def test_huge_config_takes_no_memory(width, error, folder, monkeypatch):
     seal(folder)
     monkeypatch.setattr(checkpoints, "build", None)
     assert re.match(f"{folder}/{error}", refused(folder))
+
+
+def test_changed_columns_are_refused(tmp_path):
+    answers = Categorical(levels=("no", "yes"))
+    save(tmp_path, SavedModel(nade_k(2, hidden=(4,)), Schema(columns=("a", "b"), kinds=(answers, answers))))
+    edit(tmp_path / "schema.json", lambda schema: schema["kinds"][0].update(levels=["yes", "no"]))
+    assert refused(tmp_path).startswith(f"{tmp_path / 'schema.json'} was changed since it was saved")
 
 
 def test_weights_of_another_model(folder, tmp_path):

@@ -4,11 +4,16 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import torch
 
 import nadek
-from nadek.tabular.columns import infer
+from nadek.inference import explain_cells
+from nadek.models import IterativeNADE, ModelConfig
+from nadek.tabular import columns
+from nadek.tabular.columns import infer, knots, log_density, log_outwards, n_levels
 from nadek.tabular.columns.bins import log_fall
 from support.command import ok
+from support.models import seeded
 
 
 @pytest.mark.parametrize("numbers", [np.arange(18.0, 90), np.random.default_rng(0).normal(size=300)])
@@ -21,6 +26,24 @@ def test_density_falls_outside_only(numbers):
     assert beyond[0] < 0
     np.testing.assert_allclose(2 * beyond[1], beyond[2])
     assert log_fall(column, np.array([numbers.min() - 100 * spread]))[0] < -10
+
+
+@pytest.mark.parametrize("values", [np.random.default_rng(0).normal(size=400), np.arange(300.0) ** 1.5])
+def test_draws_are_as_surprising_as_promised(values):
+    """Of numbers that have the model's density, both tails included, exp(-s) have a surprise of s or more."""
+    column, rng = infer(values, name="n", kind="numeric"), np.random.default_rng(1)
+    model = IterativeNADE(
+        ModelConfig(n_variables=1, levels=(n_levels(column),), knots=knots([column])), generator=seeded()
+    )
+    spread = 3 * np.ptp(values)
+    x = rng.uniform(values.min() - spread, values.max() + spread, 200_000)  # weighed by their density
+    codes = torch.from_numpy(columns.encode(column, x, name="n"))[:, None]
+    outwards = torch.from_numpy(log_outwards(column, x))[:, None]
+    cells = explain_cells(model, codes.float(), outwards=outwards)
+    weights = np.exp(cells.log_prob[:, 0].numpy() + log_density(column, x))
+    surprise = cells.surprise[:, 0].numpy()
+    for s in (0.5, 1, 2, 3, 4):
+        assert weights[surprise >= s].sum() / weights.sum() == pytest.approx(np.exp(-s), rel=0.03, abs=1e-3)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +88,10 @@ def test_surprise_of_few_numbers_adds_up_levels(unit):
     model = nadek.NADEk(**QUICK | {"numeric_features": ["count"]}).fit(table)
     levels = np.unique(counts)
     asked = pd.DataFrame({"count": np.tile(levels, 200), "group": np.repeat(table["group"].to_numpy(), 6)})
-    p = np.exp(model.conditional_log_prob(asked, given=["group"])).reshape(200, 6)
+    of_bins = model.conditional_log_prob(asked, given=["group"]) - np.tile(
+        log_density(model.columns_[0], levels * 1.0), 200
+    )
+    p = np.exp(of_bins).reshape(200, 6)
     own = p[np.arange(200), np.searchsorted(levels, counts)][:, None]
     expected = -np.log(np.where(p <= own + 1e-9, p, 0).sum(1))
     np.testing.assert_allclose(model.explain(table)["count"], expected, atol=1e-5)

@@ -739,6 +739,9 @@ def test_codes_beyond_the_levels_are_named():
     message = '^column "b" of the training rows: expected codes from 0 to 1, as the model knows 2 levels, found 4$'
     with pytest.raises(ValueError, match=message):
         fit(small(2), rows, config=config())
+    rows = prepare(torch.tensor([[0.5, 1.0], [1.0, 4.0]]), levels=(3, 5), knots=((), None))
+    with pytest.raises(ValueError, match="the training rows were prepared with knots, which the model does not have"):
+        fit(small(2), rows, config=config())
 
 
 @pytest.mark.parametrize(

@@ -226,7 +226,8 @@ class NADEk(DensityMixin, CellAnswers):
 
         Returns:
             The completed table, of the kind of ``X`` (a number is the mean of its bin), and [N] log-probabilities in
-            nats of the filled cells given the observed ones, along that ordering.
+            nats of the filled cells given the observed ones, along that ordering; a number counts per distance of two
+            knots, not per unit of its column.
 
         Raises:
             ValueError: on an unknown method, and on options that do not fit it.

@@ -93,21 +93,23 @@ def explain_cells(
         levels, log_p = model.variables.level_log_probs(scores, j), model.variables.log_prob(scores, x[r, j], j)
         cells.log_prob[r, j], cells.expected[r, j] = log_p, levels.argmax(-1).double()
         farther = torch.zeros_like(log_p) if outwards is None else outwards[r, j]
-        p = _up_to(model, levels, log_p + farther + EQUAL, j)
+        p = _up_to(model, levels, log_p + farther + EQUAL, j, tails=outwards is not None)
         if own is not None:
             p = p.maximum((log_p + own[r, j]).exp())
         is_outside = (farther < 0) | (p == 0)  # no float is as small as some of them
         outside = torch.where(is_outside, log_p + farther - math.log(2), -torch.inf)
-        cells.surprise[r, j] = torch.logaddexp(p.log(), outside).neg().clamp(min=0) + 0.0  # no -0.0
+        cells.surprise[r, j] = torch.maximum(p.log(), outside).neg().clamp(min=0) + 0.0  # no -0.0
         report(int(r[-1]), len(x))
     report(len(x), len(x))
     return cells
 
 
-def _up_to(model: ConditionalModel, levels: Tensor, most: Tensor, variable: Tensor) -> Float[Tensor, " N"]:
+def _up_to(
+    model: ConditionalModel, levels: Tensor, most: Tensor, variable: Tensor, *, tails: bool
+) -> Float[Tensor, " N"]:
     """Return the probabilities of all values of at most a log-probability, or log-density."""
     if model.variables.densities is not None:
-        return model.variables.densities.up_to(levels, most, variable)
+        return model.variables.densities.up_to(levels, most, variable, tails=tails)
     return torch.where(levels <= most.unsqueeze(-1), levels.exp(), 0).sum(-1)
 
 

@@ -61,13 +61,14 @@ def position_losses(
     x = complete_rows(model, x)
     choices = as_orderings(model, orderings, device=x.device, generator=generator)
     ordering = choices[torch.arange(len(x), device=x.device) % len(choices)]
-    rank, n_variables = rank_of(ordering), x.shape[1]
+    rank, n_variables, variables = rank_of(ordering), x.shape[1], model.variables
     losses = torch.zeros(n_variables, n_variables, dtype=torch.float64, device=x.device)
     for first in range(n_variables):
         for rows in chunks(len(x), bytes_per_row(model)):
             logits = model(x[rows], rank[rows] >= first)[-1].double()
-            along = model.variables.costs(logits, x[rows]).gather(1, ordering[rows])
-            losses[first, first:] += along[:, first:].sum(0)
+            every = torch.arange(n_variables, device=x.device).expand(len(logits), -1)
+            log_p = variables.log_prob(variables.scores_at(logits, slice(0, n_variables)), x[rows], every)
+            losses[first, first:] -= log_p.gather(1, ordering[rows])[:, first:].sum(0)
         if progress is not None:
             progress(first + 1, n_variables)
     return losses / len(x)

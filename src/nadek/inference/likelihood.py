@@ -192,7 +192,8 @@ def estimate_log_prob(
 
     Raises:
         TypeError: if ``n_masks`` is no whole number.
-        ValueError: if it is below 1, for a fixed-order model, on missing values, and on rows as `log_prob`.
+        ValueError: if it is below 1, for a fixed-order model, for one with continuous variables, on missing values,
+            and on rows as `log_prob`.
 
     Example:
         >>> from nadek.models import nade_k
@@ -202,6 +203,8 @@ def estimate_log_prob(
     if model.config.ordering is not None:
         message = "expected a model of every ordering, found one that knows one only"
         raise ValueError(f"{message}; log_prob is exact for that")
+    if model.variables.knots is not None:  # whose costs are no densities
+        raise ValueError("expected a model of discrete variables, found numbers; log_prob is exact for them")
     n_masks = as_count("n_masks", n_masks)
     x = complete_rows(model, x)
     return log_probs_by_steps(model, x, steps=model.steps, masks=n_masks, generator=generator)[-1]

@@ -34,8 +34,12 @@ class KnotDensities(nn.Module):
         for j, (n, single) in enumerate(zip(levels, knots, strict=True)):
             for k in range(0 if single is None else n - 1):
                 joined[j, k] = not {k, k + 1} & set(single or ())
+        outer = torch.zeros_like(joined)
+        outer[:, 0] = joined[:, 0]
+        outer[range(len(levels)), [n - 1 for n in levels]] = joined[range(len(levels)), [n - 2 for n in levels]]
         fixed = partial(nn.Buffer, persistent=False)
         self.joined, self.own = fixed(joined), fixed(1 - (joined.double() + joined.roll(1, 1).double()) / 2)
+        self.outer = fixed(outer)
         self.sharpness = fixed(torch.tensor([1.0] * len(levels) if sharpness is None else sharpness))
 
     def log_densities(
@@ -58,16 +62,25 @@ class KnotDensities(nn.Module):
         return level + is_between * _risen(u[..., 1], rise)
 
     def up_to(
-        self, log_densities: Float[Tensor, "*batch L"], most: Float[Tensor, "*batch"], variable: Int[Tensor, "*batch"]
+        self,
+        log_densities: Float[Tensor, "*batch L"],
+        most: Float[Tensor, "*batch"],
+        variable: Int[Tensor, "*batch"],
+        *,
+        tails: bool,
     ) -> Float[Tensor, "*batch"]:
-        """Return the probability of codes of at most a log-density."""
+        """Return the probability of codes of at most a log-density.
+
+        With ``tails`` the numbers of an outermost code are ever less likely outwards, down to a density of 0.
+        """
         p, most = log_densities.exp(), most.unsqueeze(-1)
         above = self._next(log_densities, variable)
         low, high = torch.minimum(log_densities, above), torch.maximum(log_densities, above)
         reached, width = high.minimum(most), high - low
         rising = reached.exp() * -torch.expm1(low - reached) / width.clamp(min=FLAT)
         between = torch.where(most < low, 0, torch.where(width < FLAT, p, rising))
-        own = torch.where(log_densities <= most, self._at(self.own, log_densities, variable) * p, 0)
+        farther = torch.where(self._at(self.outer, log_densities, variable), most.exp(), 0) if tails else 0.0
+        own = self._at(self.own, log_densities, variable) * torch.where(log_densities <= most, p, farther)
         return (own + torch.where(self._at(self.joined, log_densities, variable), between, 0)).sum(-1)
 
     def _at(self, table: Tensor, scores: Tensor, variable: Tensor) -> Tensor:

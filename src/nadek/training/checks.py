@@ -33,6 +33,8 @@ def check_rows(model: ConditionalModel, config: TrainingConfig, rows: Rows, what
 
 
 def _check_levels(model: ConditionalModel, rows: Rows, what: str) -> None:
+    if rows.values.is_floating_point() and model.variables.knots is None:
+        raise ValueError(f"the {what} rows were prepared with knots, which the model does not have")
     top = rows.values.amax(0).tolist() if len(rows.values) else []
     for column, (level, levels) in enumerate(zip(top, model.levels, strict=False)):
         if level >= levels:

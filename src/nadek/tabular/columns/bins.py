@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadek.tabular.columns.parsing import numbers_of, read_cells, widened
-from nadek.tabular.columns.types import Column, Numeric, is_continuous
+from nadek.tabular.columns.types import Column, Numeric
 
 NARROWEST = 1e-6
 """Least width of a bin, as a part of the typical width."""
@@ -188,9 +188,9 @@ def log_density(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.flo
     """Return log-densities of numbers given their bins, [M].
 
     They are in nats, per unit of the column. Whole numbers, and those of few decimals, have a probability each, spread
-    over their step. Where there is no step, a number with a bin to itself has the probability of the bin: 0. What no
-    bin holds falls off as `log_fall` says. It takes its part from numbers of the outermost bin that have its code, too:
-    their density is lower, so that it integrates to 1.
+    over their step. Where there is no step, a number with a bin to itself has a probability. What no bin holds falls
+    off as `log_fall` says. It takes its part from what has its code, too: the number with a bin to itself, or those of
+    the outermost bin. So the density integrates to 1.
     """
     (place, nearest), (left, width) = _nearest(column, numbers), _left_and_width(column)
     part, last, outermost = _part_below(column, nearest), len(left) - 1, np.zeros(len(place))
@@ -199,7 +199,9 @@ def log_density(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.flo
         has_code = (place == end) & (outer | ~neighbour)
         outermost += np.where(has_code, np.logaddexp(0, more + neighbour * math.log(2)), 0)
     inside = _log_lean(column, place, nearest - left[place]) - outermost
-    beside = np.where(_is_mass(column, numbers), -math.log(column.step or 1), -np.log(_scales(column)[place]))
+    length = _lengths_beside(column)[place]
+    held = np.where(length > 0, -math.log1p(1 / _n_values(column)), 0) - math.log(column.step or 1)
+    beside = np.where(_is_mass(column, numbers), held, -np.log(np.where(length > 0, length, _scales(column)[place])))
     return np.where(width[place] > 0, inside, beside) + log_fall(column, numbers)
 
 
@@ -224,7 +226,7 @@ def log_fall(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float6
     place, nearest = _nearest(column, numbers)
     away, scale = np.abs(column.snapped(numbers) - nearest), _scales(column)[place]
     away = np.where(away > np.minimum(ROUNDING * np.abs(nearest), NEAR * scale), away, 0) / scale
-    return -np.where((away > 0) & _is_single(column)[place], math.log1p(column.n_values or 0), 0) - away
+    return -np.where((away > 0) & _is_single(column)[place], math.log1p(_n_values(column)), 0) - away
 
 
 @UNSAFE
@@ -255,9 +257,8 @@ def _nearest(column: Numeric, numbers: NDArray[np.float64]) -> tuple[NDArray[np.
 
 
 def _is_mass(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return True for numbers with a bin to themselves, [M]; for all of a column that has no others."""
-    held = _is_single(column)[column.bin_of(numbers)] & (log_fall(column, numbers) == 0)
-    return held if is_continuous(column) else np.ones_like(held)
+    """Return True for numbers with a bin to themselves, [M]."""
+    return _is_single(column)[column.bin_of(numbers)] & (log_fall(column, numbers) == 0)
 
 
 def _log_lean(column: Numeric, place: NDArray[np.intp], inwards: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -309,6 +310,27 @@ def _most(column: Numeric) -> NDArray[np.float64]:
     return np.maximum(MOST / math.log(2) * np.array(column.tails or (np.inf, np.inf)), typical_width(column))
 
 
+@lru_cache(maxsize=1024)
+def _lengths_beside(column: Numeric) -> NDArray[np.float64]:
+    """Return integrals of the fall beside left edges, to the ends of their bins, [L]."""
+    left, step, scales = np.array((column.low, *column.edges)), column.step, _scales(column)
+    ends = np.array((-np.inf, *column.ends, np.inf))
+    room = np.stack([left - ends[:-1], ends[1:] - left])
+    if step:  # of the numbers between, without both ends
+        room = step * np.maximum(np.round(room / step) - [[0], [1]], 0)
+    return _units(column, scales) * -np.expm1(-room / scales).sum(0)
+
+
+def _units(column: Numeric, scales: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return integrals of a fall without end; of its numbers but the first, where there is a step."""
+    return column.step / np.expm1(column.step / scales) if column.step else scales
+
+
+def _n_values(column: Numeric) -> int:
+    """Return the number of training values, at least one a bin where nobody counted."""
+    return column.n_values or len(column.means)
+
+
 def _trust(column: Numeric) -> float:
     """Return the weight of the values of a bin beside `PRIOR` others."""
     return 1.0 if column.n_values is None else column.n_values / (column.n_values + PRIOR * len(column.means))
@@ -318,4 +340,4 @@ def _log_beyond(column: Numeric) -> NDArray[np.float64]:
     """Return log-probabilities of numbers beyond both ends, [2], relative to those in the outermost bins."""
     left, scales = _left_and_width(column)[0], _scales(column)[[0, -1]]
     ends = _log_lean(column, np.array([0, len(left) - 1]), np.array([0.0, column.high - left[-1]]))
-    return ends + np.log(column.step / np.expm1(column.step / scales) if column.step else scales)
+    return ends + np.log(_units(column, scales))

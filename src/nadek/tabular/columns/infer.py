@@ -249,8 +249,11 @@ def _edges(different: NDArray[np.float64], times: NDArray[np.intp], n_bins: int,
     wanted = rest[:0]
     if len(rest):
         outermost = max(OUTERMOST * counts[-1], 1.5)  # at least one value at either end
-        low, high = rest[np.searchsorted(counts, [outermost, counts[-1] - outermost])]
-        along = (np.clip(rest, low, high) / 4 - low / 4) / max(high / 4 - low / 4, np.finfo(float).tiny)  # no overflow
+        scaled = rest / max(-rest[0], rest[-1])  # neither overflows nor vanishes
+        low, high = scaled[np.searchsorted(counts, [outermost, counts[-1] - outermost])]
+        if low == high:  # of nearly all values
+            low, high = scaled[[0, -1]]
+        along = (np.clip(scaled, low, high) - low) / (high - low)
         wanted = rest[np.searchsorted(counts / counts[-1] + along, 2 * np.arange(1, n) / n)]
     after = different[alone[alone < len(different) - 1] + 1]
     edges = np.setdiff1d(np.concatenate((wanted, different[alone], after)), different[:1])
