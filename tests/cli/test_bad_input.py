@@ -559,6 +559,34 @@ def test_duplicate_names_are_refused_early(tmp_path, monkeypatch):
     assert fails("complete", *arguments, "--log-probability") == error
 
 
+def test_links_that_end_nowhere(trained, table, tmp_path):
+    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
+    (tmp_path / "lost.csv").symlink_to(tmp_path / "gone" / "t.csv")
+    ok("impute", trained, table, "-o", tmp_path / "loop.csv")
+    assert (tmp_path / "loop.csv").read_text().startswith(table.read_text().splitlines()[0])
+    message = fails("impute", trained, table, "-o", tmp_path / "lost.csv")
+    assert message == f"{tmp_path / 'lost.csv'}: the folder {tmp_path / 'gone'} does not exist"
+
+
+def test_closed_standard_input(trained, monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    assert fails("score", trained, "-") == "standard input is closed: nothing can be read there"
+
+
+def test_messages_keep_the_spaces_of_names(tmp_path):
+    (tmp_path / "t.csv").write_text('"age  (years)","two\nlines"\n' + "".join(f"w{i},{i % 2}\n" for i in range(60)))
+    assert 'column "age  (years)"' in fails("fit", tmp_path / "t.csv", "-o", tmp_path / "model")
+
+
+def test_ctrl_c_while_importing(monkeypatch):
+    def interrupted(_verbs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nadek.cli.app.make_app", interrupted)
+    with pytest.raises(SystemExit, match="130"):
+        main()
+
+
 def test_a_model_below_a_file(table, tmp_path):
     (tmp_path / "file").write_text("precious")
     assert fails("fit", table, "-o", tmp_path / "file") == f"{tmp_path / 'file'} is a file; a model is a folder"

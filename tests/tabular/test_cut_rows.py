@@ -76,7 +76,10 @@ def test_blocks_end_anywhere_in_a_row(monkeypatch):
         (b"a,b\n" + b"0,1\n" * 50 + b"0\n0,1\n", "t: row 51: expected 2 cells, found 1"),
         (b"a,b\n" + b"0,1\n" * 50 + b'0,"1\n' + b"0,1\n" * 3, "t: row 51: found a quote that is never closed"),
         (b"a\n" + b"0\n" * 50 + b"\n0\n", 't: found a blank line in a file of one column; write "" for a missing cell'),
-        (b"a,b\n" + b"0,1\n" * 50 + b"\xff,1\n", "t: expected CSV text in UTF-8, found something else: 'utf-8' codec"),
+        (
+            b"a,b\n" + b"0,1\n" * 50 + b"\xff,1\n",
+            "t: expected CSV text in UTF-8, found something else: 'utf-8' codec can't decode byte 0xff in position 204",
+        ),
         (b"a,b\n" + b"0,1\n" * 50 + b"x" * 200 + b",1\n", "t: expected rows of at most 60 bytes, found a longer one"),
     ],
     ids=["cells", "quote", "blank", "text", "long"],

@@ -56,7 +56,10 @@ def make_app(verbs: Collection[str]) -> typer.Typer:
 
 def main() -> None:
     """Run the command."""
-    run_app(make_app(sys.argv[1:2]), "nadek")
+    try:
+        run_app(make_app(sys.argv[1:2]), "nadek")
+    except KeyboardInterrupt:  # of the imports of a verb
+        sys.exit(130)
 
 
 def run_app(app: typer.Typer, name: str) -> None:
@@ -102,7 +105,7 @@ def _user_error(error: Exception) -> str | None:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     # a training that diverged is an ArithmeticError
     if isinstance(error, ValueError | OSError | ModuleNotFoundError) or type(error).__name__ == "TrainingDivergedError":
-        return " ".join(str(error).split())
+        return _one_line(str(error))
     if _is_about_memory(error):
         less = "a training needs less with smaller --hidden, --steps or --batch-size, other verbs with fewer rows"
         return f"there is not enough memory: {less} or --orderings"
@@ -120,5 +123,10 @@ def _is_about_memory(error: Exception) -> bool:
 def _usage(error: Any) -> str:  # noqa: ANN401 - a class without a public name
     """Return the usage error and the help to read."""
     verb = "nadek" if error.ctx is None else error.ctx.command_path
-    message = " ".join(error.format_message().replace("Value error, ", "").split())
+    message = _one_line(error.format_message().replace("Value error, ", ""))
     return f"{message.rstrip('.')}; see {verb} --help"
+
+
+def _one_line(message: str) -> str:
+    """Join the lines of a message."""  # other white space may belong to a name
+    return " ".join(line.strip() for line in message.splitlines())

@@ -191,10 +191,11 @@ def check_file(path: Path | None, suffixes: tuple[str, ...] = SUFFIXES, *, force
         raise ValueError(f"{path}: expected a file that ends in {', '.join(suffixes)}, found {path.suffix!r}")
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder, expected a file to write")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist")
+    folder = Path(os.path.realpath(path)).parent
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{path}: the folder {folder} does not exist")
     # also for a file that exists: another one takes its place
-    if not os.access(path.resolve().parent, os.W_OK):
-        raise PermissionError(f"{path}: the folder {path.parent} cannot be written to")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"{path}: the folder {folder} cannot be written to")
     if path.exists() and not force:
         raise FileExistsError(f"{path} exists; use --force to replace it")

@@ -157,7 +157,7 @@ def draw(
 ) -> None:
     """Draw samples, filters, training curves and inpainting.
 
-    A picture that a model does not allow is left out.
+    A picture that a model does not allow is left out. Older pictures in the folder are replaced.
 
     Example: [bold]nadek draw model mnist -o pictures[/]
     """

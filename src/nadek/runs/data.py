@@ -225,6 +225,8 @@ def _standard_input() -> Callable[[], io.BufferedIOBase]:
 
     That itself can be read only once.
     """
+    if sys.stdin is None:
+        raise OSError("standard input is closed: nothing can be read there")
     with tempfile.TemporaryFile() as copy:
         shutil.copyfileobj(sys.stdin.buffer, copy)
         copy.flush()

@@ -11,8 +11,6 @@ from itertools import chain
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from nadek.utils.configs import naming
-
 Opener = Callable[[], io.BufferedIOBase]
 """Opens plain bytes at their beginning; they are read more than once."""
 
@@ -62,13 +60,18 @@ class Rows:
         delimiter = re.escape(self.delimiter.encode())
         rows = re.compile(_ROWS.pattern.replace(b"DELIMITER", delimiter))
         decoder = codecs.getincrementaldecoder("utf-8")()
-        rest, end, is_last = b"", b"", False
+        rest, end, is_last, n_read = b"", b"", False, 0
         with self._opened() as stream:
             while not is_last:
                 data = stream.read(self.block - len(rest))
                 is_last = len(data) < self.block - len(rest)
-                with naming(f"{self.where}: {NO_TEXT}"):
+                start = self.start + n_read - len(decoder.getstate()[0])
+                try:
                     decoder.decode(data, final=is_last)
+                except UnicodeDecodeError as error:
+                    wrong = f"byte {error.object[error.start]:#04x} in position {start + error.start}: {error.reason}"
+                    raise ValueError(f"{self.where}: {NO_TEXT}: 'utf-8' codec can't decode {wrong}") from None
+                n_read += len(data)
                 if self.dim == 1:
                     end = self._without_blank_lines(end + data)
                 text = rest + data

@@ -25,7 +25,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     links stay links, pipes and devices are written to directly. The ``filename`` of errors is ``path``.
     """
     named = Path(path)
-    target = named.resolve() if named.is_symlink() else named
+    target = Path(os.path.realpath(named)) if named.is_symlink() else named
     if target.is_dir():
         raise IsADirectoryError(f"{target}: is a folder, expected a file to write")
     if not target.parent.is_dir():

@@ -31,7 +31,11 @@ NO_VALUE = 'column "{}" has no value in any row: leave it out, or find some valu
 
 LIKE = (
     (r"[+-]?\d+(,\d+)?", ",", "numbers if commas are decimal (--decimal , or decimal=',' of pandas.read_csv says so)"),
-    (r"[+-]?\d*(\.\d+)?(e[+-]?\d+)?", ".", "which look like numbers (pandas.to_numeric makes some)"),
+    (
+        r"[+-]?\d*(\.\d+)?(e[+-]?\d+)?",
+        ".",
+        "which look like numbers (pandas.to_numeric makes some, and --numeric in files)",
+    ),
     (
         r"(\d{4}([-./])\d\d?\2\d\d?|\d\d?([-./])\d\d?\3\d{2,4})(\D.*)?",
         "",
