@@ -39,6 +39,8 @@ class MuonAdamW(FusedAdamW):
     are float32.
     """
 
+    __setstate__ = torch.optim.Optimizer.__setstate__  # Adam's expects its own state of every weight
+
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]
         """Update every parameter that has a gradient."""
