@@ -199,10 +199,10 @@ def log_density(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.flo
         has_code = (place == end) & (outer | ~neighbour)
         outermost += np.where(has_code, np.logaddexp(0, more + neighbour * math.log(2)), 0)
     inside = _log_lean(column, place, nearest - left[place]) - outermost
-    length = _lengths_beside(column)[place]
+    length, fall = _lengths_beside(column)[place], log_fall(column, numbers)
     held = np.where(length > 0, -math.log1p(1 / _n_values(column)), 0) - math.log(column.step or 1)
-    beside = np.where(_is_mass(column, numbers), held, -np.log(np.where(length > 0, length, _scales(column)[place])))
-    return np.where(width[place] > 0, inside, beside) + log_fall(column, numbers)
+    unseen = -np.log(np.where(length > 0, length, _scales(column)[place]))
+    return np.where(width[place] > 0, inside, np.where(fall == 0, held, unseen)) + fall
 
 
 @UNSAFE
