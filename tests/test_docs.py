@@ -84,7 +84,7 @@ def check_readme(names, printed):
     assert (names["log_p"] < 0).all()
     assert set(names["odd"]) == {-1, 1}
     unknown = names["people"][names["people"]["smokes"].isna()].isna().assign(smokes=False)  # the target is no question
-    assert (np.isfinite(names["ask"].to_numpy()) == unknown.to_numpy()).all()
+    assert (np.isfinite(names["gain"].to_numpy()) == unknown.to_numpy()).all()
 
 
 def check_tensors(names, printed):

@@ -4,16 +4,7 @@ import math
 
 import torch
 
-from nadek.models import (
-    IterativeNADE,
-    ModelConfig,
-    dbm_like,
-    nade,
-    nade_k,
-    nade_mask,
-    orderless_nade,
-    residual_nade_k,
-)
+from nadek.models import IterativeNADE, ModelConfig, dbm_like, nade, nade_k, nade_mask, orderless_nade, residual_nade_k
 from nadek.models.cores import DeepConfig, ResidualConfig
 from nadek.models.first_guess import FactorAnalysis
 from nadek.models.memory import MemoryModel

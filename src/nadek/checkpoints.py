@@ -265,6 +265,9 @@ def _read_weights(
     if different := difference(_shapes(expected), _shapes(tensors)):
         name, wanted, actual = different
         raise ValueError(f"expected {wanted or 'nothing'} as {name}, found {actual or 'nothing'}")
+    for name, value in expected.items():
+        if value.is_floating_point() and not tensors[name].is_floating_point():
+            raise ValueError(f"{path}: expected floats as {name}, found {tensors[name].dtype}")
     _check_finite(path, tensors)
     return tensors, metadata
 
@@ -285,8 +288,9 @@ def _check_schema(path: Path, schema: Schema, structure: AnyConfig) -> None:
     for noun, values in (("columns", schema.columns), ("kinds of columns", schema.kinds), ("types", schema.types)):
         if values is not None and len(values) != n_variables:
             raise ValueError(f"{path}: expected {n_variables} {noun} as in the model, found {len(values)}")
-    if schema.image_shape is not None and math.prod(schema.image_shape) != n_variables:
-        raise ValueError(f"{path}: expected images of {n_variables} pixels, found image_shape {schema.image_shape}")
+    shape = schema.image_shape
+    if shape is not None and (math.prod(shape) != n_variables or min(shape) < 1):
+        raise ValueError(f"{path}: expected images of {n_variables} pixels, found image_shape {shape}")
     if schema.kinds is None:
         return
     if knots(schema.kinds) != structure.knots:

@@ -157,13 +157,13 @@ def test_unknown_target_is_refused(people):
 # complete
 
 
-@pytest.mark.parametrize("method", ["greedy", "certain-first", "beam"])
+@pytest.mark.parametrize("method", ["greedy", "certain", "beam"])
 def test_complete_follows_the_method(method, survey, tmp_path):
     saved, x = load_saved(survey[0]), source_for(load_saved(survey[0]), str(survey[1])).x
     generator = torch.Generator().manual_seed(4)
     actual = {
         "greedy": lambda: greedy(saved.model, x, generator=generator),
-        "certain-first": lambda: greedy(saved.model, x, most_certain_first=True),
+        "certain": lambda: greedy(saved.model, x, most_certain_first=True),
         "beam": lambda: beam(saved.model, x, width=5, generator=generator),
     }[method]()
     options = ("--method", method, "--seed", "4", "--width", "5")

@@ -12,7 +12,8 @@ from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.orderings import in_stages
 from nadek.inference.row_random import row_keys
 from nadek.inference.sampling import complete, draws, impute, level_probabilities, sample
-from nadek.models import nade_k
+from nadek.models import IterativeNADE, ModelConfig, nade_k
+from nadek.models.cores import DeepConfig
 from support.models import any_order, close, every_model, frequencies, p_value, rows, with_columns
 from zoo import build, decoders_of, orderings_of
 
@@ -181,14 +182,6 @@ def test_chunk_is_product_of_conditionals(name, generator):
     close(found, alone[0] + alone[1] + last[0])
 
 
-@every_model
-def test_chunked_samples_follow_their_log_prob(name, generator):
-    model = build(name, 3, noise=0.5)
-    ordering = orderings_of(model, 1, generator)
-    drawn = sample(model, 20_000, orderings=ordering, chunk=2, generator=generator)
-    assert p_value(frequencies(model, drawn), log_prob(model, rows(model), ordering=ordering[0], chunk=2).exp()) > 1e-3
-
-
 @pytest.mark.parametrize("name", ["nade-5 1hl", "mixed"])
 def test_chunked_samples_follow_the_mixture(name, generator):
     model = build(name, 3)
@@ -223,16 +216,6 @@ def test_one_chunk_equals_marginals(name, generator):
     close(found.log_prob, each.masked_fill(~x.isnan(), 1).log().sum(1))
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [lambda m, x, o, chunk: log_prob(m, x, ordering=o, chunk=chunk), lambda m, x, o, chunk: impute(m, x, chunk=chunk)],
-)
-def test_empty_chunk_is_refused(ask):
-    model = build("mixed", 4)
-    with pytest.raises(ValueError, match="chunk: expected at least 1 variable at once, found 0"):
-        ask(model, rows(model), torch.arange(4), chunk=0)
-
-
 def test_many_states_fit_reduced_precision():
     n_rows, n_states, n_bits = 321, 288, 9  # a multiple of an eighth of the rows that is more than all of them
     code = torch.arange(n_rows) % n_states
@@ -240,3 +223,21 @@ def test_many_states_fit_reduced_precision():
     model = nade_k(n_bits + 3, hidden=(8,), steps=2, generator=torch.Generator().manual_seed(0))
     ordering = torch.arange(n_bits + 3)
     close(log_prob(model, x, ordering=ordering, dtype=torch.bfloat16), log_prob(model, x, ordering=ordering), atol=0.2)
+
+
+class Doubled(IterativeNADE):
+    """Answers that are twice as sure."""
+
+    def step(self, *args):
+        """Be twice as sure."""
+        logits, state = super().step(*args)
+        return 2 * logits, state
+
+
+def test_a_step_of_ones_own_is_scored_as_it_is():
+    config = ModelConfig(n_variables=6, core=DeepConfig(hidden=(5,)), steps=2)
+    model, ordering = Doubled(config).double().eval(), torch.arange(6)
+    x = rows(model)
+    expected = log_prob(model, x, ordering=ordering, decoder="full")
+    torch.testing.assert_close(log_prob(model, x, ordering=ordering), expected)
+    assert not model.can_decode_incrementally

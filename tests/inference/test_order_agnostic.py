@@ -8,14 +8,7 @@ import torch
 from scipy import stats
 
 import reference
-from nadek.inference.order_agnostic import (
-    MEAN_ROOT,
-    PAPER,
-    MaskDistribution,
-    fixed_order_costs,
-    l2_penalty,
-    step_costs,
-)
+from nadek.inference.order_agnostic import MEAN_ROOT, PAPER, MaskDistribution, fixed_order_costs, l2_penalty, step_costs
 from nadek.models import IterativeNADE, ModelConfig, nade_k
 from nadek.models.cores import DeepConfig, ResidualConfig
 from nadek.models.layers import drop

@@ -10,15 +10,7 @@ from nadek.inference.decoders.incremental import IncrementalDecoder, sigmoid_cor
 from nadek.inference.likelihood import log_prob
 from nadek.kernels import linear as products
 from nadek.kernels.cpu import has_fast_bfloat16
-from nadek.kernels.linear import (
-    ACTIVATIONS,
-    BLOCK,
-    MIN_PRODUCT,
-    activate,
-    add_product,
-    affine,
-    prepack_weight,
-)
+from nadek.kernels.linear import ACTIVATIONS, BLOCK, MIN_PRODUCT, activate, add_product, affine, prepack_weight
 from nadek.models import IterativeNADE, ModelConfig, nade_k
 from nadek.models.cores import AlternatingConfig, DeepConfig, ResidualConfig
 

@@ -82,8 +82,9 @@ def by_quadrature(p, j, n_points=2000):
     codes = np.concatenate([np.arange(n), inside])
     own = [0.5 if k in (first, last) else float(not first < k < last) for k in range(n)]
     widths = np.concatenate([own, np.full(n_points, (last - first) / n_points)])
-    line = np.interp(codes, np.arange(n), np.log(p[:n]))
-    return codes, widths, line - np.log(widths @ np.exp(line))
+    line, joined = np.interp(codes, np.arange(n), np.log(p[:n])), (codes >= first) & (codes <= last)
+    mass = p[first : last + 1].sum()  # what the softmax gives to joined knots
+    return codes, widths, line + np.where(joined, np.log(mass / (widths @ np.where(joined, np.exp(line), 0))), 0)
 
 
 def test_logarithm_of_the_density_is_straight_between_knots(sharp, generator):
@@ -111,6 +112,15 @@ def test_sharpness_scales_the_logits_of_answers_only(model, sharp, generator):
     p, sharper = (level_probabilities(network, x)[:, 0, :4] for network in (model, sharp))
     torch.testing.assert_close((1.7 * p.log()).softmax(1), sharper)
     assert torch.equal(model(x, x.isnan())[-1], sharp(x, x.isnan())[-1])
+
+
+def test_single_numbers_keep_the_probability_of_the_softmax(model, sharp, generator):
+    x = codes(10, generator)
+    x[:, 4] = torch.nan
+    variable = torch.full((10,), 4)
+    scores = model.variables.scores(model(x, x.isnan())[-1], variable)
+    for found in (sharp.variables.level_log_probs(scores, variable).exp(), level_probabilities(sharp, x)[:, 4]):
+        torch.testing.assert_close(found[:, [0, 3, 4]], scores.softmax(1)[:, [0, 3, 4]])
 
 
 def test_costs_are_cross_entropies_of_weights(model, generator):

@@ -26,7 +26,7 @@ from nadek.inference.sampling import (
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.cores import DeepConfig
 from nadek.models.variables import MixedVariables
-from nadek.training import Phase, TrainingConfig
+from nadek.training import Phase, Rows, TrainingConfig
 from nadek.training.costs import Minibatch, batch_costs
 from support.models import any_order, every_model, frequencies, p_value, rows, with_columns
 from zoo import WITH_COLUMNS, ZOO, build, decoders_of, orderings_of
@@ -292,7 +292,7 @@ def test_pretraining_cost_averages_steps(name, generator):
         expected = weight * -(log_p * missing).sum(1)
         torch.testing.assert_close(costs[t], expected, rtol=0, atol=1e-12)
     for objective, counted in (("all_steps", costs), ("last_step", costs[-1:])):
-        batch, phase = Minibatch(x, None, missing), Phase(objective=objective)
+        batch, phase = Minibatch(Rows(x, None, 0), missing), Phase(objective=objective)
         mine = batch_costs(model, batch, phase, TrainingConfig(), teacher=None, generator=generator)
         torch.testing.assert_close(mine, counted, rtol=0, atol=1e-15)
 
@@ -356,12 +356,13 @@ def test_estimate_respects_memory_bound(monkeypatch, bound_memory):
 # 5. Samples follow the likelihood
 
 
+@pytest.mark.parametrize("chunk", [1, 2])
 @every_model
-def test_samples_follow_one_ordering(name, generator):
+def test_samples_follow_one_ordering(name, chunk, generator):
     model = build(name, 3, noise=0.5)
     ordering = orderings_of(model, 1, generator)
-    drawn = sample(model, 20_000, orderings=ordering, generator=generator)
-    _assert_frequencies(model, drawn, log_prob(model, rows(model), ordering=ordering[0]).exp())
+    drawn = sample(model, 20_000, orderings=ordering, chunk=chunk, generator=generator)
+    _assert_frequencies(model, drawn, log_prob(model, rows(model), ordering=ordering[0], chunk=chunk).exp())
 
 
 @pytest.mark.slow

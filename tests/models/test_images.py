@@ -189,7 +189,9 @@ def test_mirrored_images():
     turned = mirror_images(x, torch.tensor([False, True]), (2, 3))
     assert turned.tolist() == [[0, 1, 2, 3, 4, 5], [8, 7, 6, 11, 10, 9]]
     run = TrainingConfig(phases=(Phase(epochs=1),), mirror=(4, 5))
-    with pytest.raises(ValueError, match=r"mirror: expected height and width of 16 pixels, found \(4, 5\)"):
+    with pytest.raises(
+        ValueError, match=r"mirror: expected height and width of 16 pixels of equal levels, found \(4, 5\)"
+    ):
         fit(network(), prepare(stripes(8)), config=run)
 
 

@@ -378,14 +378,6 @@ def test_command_fit_adds_memory(tmp_path):
     assert "nothing is left to do" in ok(*fit_it, "-o", tmp_path / "m", "--memory", "--resume").err
 
 
-def test_memory_recipe_needs_validation_rows(tmp_path):
-    table(tmp_path / "t.csv")
-    options = ("--validation-fraction", 0, "--memory")
-    result = nadek("fit", tmp_path / "t.csv", "-o", tmp_path / "m", "--epochs", 1, *options)
-    assert result.error.startswith("memory: expected validation rows")
-    assert not (tmp_path / "m").exists()
-
-
 @pytest.mark.parametrize("decoder", ["full", "incremental"])
 @pytest.mark.parametrize("levels", [None, (2, 3, 2, 5, 2, 2, 3, 2)])
 @pytest.mark.parametrize("seed", range(4))

@@ -222,10 +222,3 @@ def test_row_resumes(done, tmp_path):
 def test_errors_are_named(change, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         read_row(write_recipe(tmp_path, "table9/darn.toml", ROW.replace(*change)))
-
-
-def test_darn_of_other_recipe_needs_force(tmp_path):
-    run_row(read_row(write_recipe(tmp_path, "table9/darn.toml", ROW)), "modern", workspace_in(tmp_path, quick=True))
-    other = read_row(write_recipe(tmp_path, "table9/darn.toml", ROW.replace("hidden = 8", "hidden = 6")))
-    with pytest.raises(ValueError, match="holds a DARN of another recipe; use --force"):
-        run_row(other, "modern", workspace_in(tmp_path, quick=True))

@@ -153,14 +153,6 @@ def test_record_of_chosen_epoch(tmp_path):
     assert min(estimates) == pytest.approx(record["best_validation"], abs=2.0)
 
 
-def test_rbm_of_other_recipe_needs_force(tmp_path):
-    run_row(read_row(write(tmp_path)), "modern", workspace_in(tmp_path, quick=True))
-    row = read_row(write(tmp_path, ROW.replace("hidden = 8", "hidden = 6")))
-    with pytest.raises(ValueError, match="holds an RBM of another recipe; use --force"):
-        run_row(row, "modern", workspace_in(tmp_path, quick=True))
-    assert run_row(row, "modern", workspace_in(tmp_path, quick=True), force=True)["config"]["training"]["hidden"] == 6
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -360,14 +360,21 @@ def test_quick_look_leaves_no_result(tmp_path):
     assert not (tmp_path / "runs" / "table9-nade-2-modern").exists()
 
 
-@pytest.mark.slow
-def test_other_recipe_needs_force(tmp_path):
-    run_row(read_row(write_row(tmp_path)), "modern", workspace_in(tmp_path, quick=True))
-    row = read_row(write_row(tmp_path, text=TOML.replace("0.9\n", "0.8\n")))
-    with pytest.raises(ValueError, match="table9-nade-2-modern holds a model of another recipe; use --force"):
-        run_row(row, "modern", workspace_in(tmp_path, quick=True))
-    record = run_row(row, "modern", workspace_in(tmp_path, quick=True), force=True)
-    assert record["config"]["training"]["ema_decay"] == 0.8
+@pytest.mark.parametrize(
+    ("recipe", "key", "old", "new", "what"),
+    [
+        pytest.param("network", "ema_decay", 0.9, 0.8, "a model", marks=pytest.mark.slow),
+        ("rbm", "hidden", 8, 6, "an RBM"),
+        ("darn", "hidden", 8, 6, "a DARN"),
+    ],
+)
+def test_other_recipe_needs_force(recipe, key, old, new, what, tmp_path):
+    text, place = recipe_text(recipe), workspace_in(tmp_path, quick=True)
+    run_row(read_row(write_row(tmp_path, text=text)), "modern", place)
+    row = read_row(write_row(tmp_path, text=text.replace(f"{key} = {old}", f"{key} = {new}")))
+    with pytest.raises(ValueError, match=f"table9-nade-2-modern holds {what} of another recipe; use --force"):
+        run_row(row, "modern", place)
+    assert run_row(row, "modern", place, force=True)["config"]["training"][key] == new
 
 
 def test_diverged_model_is_refused(tmp_path, monkeypatch):

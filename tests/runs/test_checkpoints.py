@@ -143,6 +143,9 @@ def test_weights_of_other_shapes(folder):
     save_file({**tensors, "W": torch.zeros(7, 4)}, path, metadata)
     seal(folder)
     assert refused(folder).endswith("expected weights of shape (5, 4) as W, found weights of shape (7, 4)")
+    save_file({**tensors, "W": torch.zeros(5, 4, dtype=torch.int64)}, path, metadata)
+    seal(folder)
+    assert refused(folder).endswith("model.safetensors: expected floats as W, found torch.int64")
     del tensors["b"]
     save_file(tensors, path, metadata)
     seal(folder)
@@ -205,6 +208,7 @@ EDITS = {  # of config.json or schema.json, and what is said
     "schema.json": [
         ({"colums": ["a"]}, "unknown option schema.colums; did you mean columns?"),
         ({"columns": ["a", "b"]}, "schema.json: expected 4 columns as in the model, found 2"),
+        ({"image_shape": [-2, -2]}, "schema.json: expected images of 4 pixels, found image_shape (-2, -2)"),
         ({"image_shape": [2, 3]}, "schema.json: expected images of 4 pixels, found image_shape (2, 3)"),
         ({"kinds": kinds_for(3)}, "schema.json: expected 4 kinds of columns as in the model, found 3"),
         ({"kinds": kinds_for(4, ["a"])}, "schema.json: kinds[3]: expected 2 levels as in the model, found 1"),

@@ -335,9 +335,6 @@ def test_model_is_kept_without_force(resume, tmp_path):
         check_output(tmp_path, force=False, resume=resume)
     check_output(tmp_path, force=True, resume=resume)
     assert not torch.equal(run(tmp_path).model.W, before.W)  # one that was there from the beginning
-    (tmp_path / "file").touch()
-    with pytest.raises(FileExistsError, match="file is a file; a model is a folder"):
-        check_output(tmp_path / "file", force=True, resume=False)
 
 
 @pytest.mark.parametrize("resume", [False, True])

@@ -65,7 +65,7 @@ def model_of(table, names):
     return SavedModel(nade(1, hidden=1), Schema(columns=names, kinds=columns), {}), encode_table(table, columns)[1]
 
 
-@pytest.mark.filterwarnings("ignore:these differ in spaces or capital letters only")
+@pytest.mark.filterwarnings("ignore:these differ in spaces or capital letters only", "ignore:(?s)column .* or nothing")
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 40))])
 def test_written_rows_come_back(tmp_path, seed):
     n_tables = 0

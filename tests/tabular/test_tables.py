@@ -227,7 +227,7 @@ def test_csv_delimiter_and_decimal_can_be_overridden(csv_file):
     assert table.columns == ("a,b", "c")
     assert table.column(0).tolist() == [1.5]
     assert read(path, form=CsvFormat(delimiter="|")).column(0).tolist() == ["1,5"]
-    with pytest.raises(ValueError, match="delimiter: expected one character, found 'ab'"):
+    with pytest.raises(ValueError, match=r"delimiter: expected one character .*, found 'ab'"):
         CsvFormat(delimiter="ab")
 
 
@@ -734,19 +734,13 @@ def test_parquet_index_like_column_is_kept(tmp_path):
         (np.array([["0"]]), "row 1, column \"1\": expected 0, 1 or missing, found '0'"),
         (np.array([[0, 1], [1, 7]]), 'row 2, column "2": expected 0, 1 or missing, found 7'),
         (np.array([[0, 1], [0.5, 7]]), 'row 2, column "1": expected 0, 1 or missing, found 0.5'),
+        (np.array([[None]]), "expected a whole np[yz] file: expected numbers, found an array of object"),  # a pickle
     ],
 )
 def test_wrong_arrays(tmp_path, suffix, values, said):
     path = tmp_path / f"file{suffix}"
     (np.save if suffix == ".npy" else np.savez)(path, values)
     assert re.search(said, refusal(path))
-
-
-@pytest.mark.parametrize("suffix", [".npy", ".npz"])
-def test_pickled_arrays_are_refused(tmp_path, suffix):
-    path = tmp_path / f"file{suffix}"
-    (np.save if suffix == ".npy" else np.savez)(path, np.array([[None]]))
-    assert re.search(r"expected a whole np[yz] file: expected numbers, found an array of object", refusal(path))
 
 
 # Wrong files, for every form

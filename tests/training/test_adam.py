@@ -59,6 +59,12 @@ def test_averages_equal_torch(decay):
     assert all(torch.equal(value, state[name]) for name, value in average.state_dict().items())
 
 
+def test_averages_have_the_present_buffers():
+    average = WeightAverage(source := nade_k(3, hidden=(4,)), 0.9)
+    source.fill += 1
+    assert torch.equal(average.current().fill, source.fill)
+
+
 def test_fit_imports_no_compiler():
     result = subprocess.run([sys.executable, "-c", FIT], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"

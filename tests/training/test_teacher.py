@@ -124,6 +124,10 @@ def test_resumed_training_with_teacher_is_identical(teacher, precision):
             lambda: IterativeNADE(ModelConfig(n_variables=D, levels=(2, 3, 2, 2, 2, 2))),
             "6 variables of 2 levels as in the model, found 6 variables of 2 to 3 levels",
         ),
+        (
+            lambda: IterativeNADE(ModelConfig(n_variables=D, levels=(2,) * D, knots=((), *(None,) * (D - 1)))),
+            "the same knots of numbers as in the model, found others",
+        ),
         (lambda: nade(D, hidden=4), "a model of every ordering, found one that knows one ordering only"),
     ],
 )

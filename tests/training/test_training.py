@@ -4,7 +4,6 @@ import copy
 import dataclasses
 import math
 import pickle
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -282,8 +281,8 @@ class Watched(Rows):
     """Rows that write down their minibatches."""
 
     def batch(self, rows):
-        """The usual minibatch, written down; the check at the end takes a slice."""
-        if isinstance(rows, torch.Tensor):
+        """The usual minibatch, written down; the check at the end takes a slice, and repeats a copy."""
+        if isinstance(rows, torch.Tensor) and hasattr(self, "minibatches"):
             self.minibatches.append(rows.tolist())
         return super().batch(rows)
 
@@ -310,15 +309,9 @@ def test_shuffle_depends_on_seed_and_epoch():
     assert batches(2, seed=4) != batches(2, seed=5)
 
 
-def test_epoch_seed_needs_no_numpy_arithmetic(monkeypatch):
-    class Scalar:  # of NumPy 1, which shifts no uint64 by an int
-        def __int__(self):
-            return 2**64 - 1
-
-    before = epoch_generator(3, 0, device=torch.device("cpu")).initial_seed()
-    assert before == int(np.random.SeedSequence([3, 1]).generate_state(1, np.uint64)[0]) // 2
-    monkeypatch.setattr(np.random, "SeedSequence", lambda _: SimpleNamespace(generate_state=lambda *_: [Scalar()]))
-    assert epoch_generator(3, 0, device=torch.device("cpu")).initial_seed() == 2**63 - 1
+def test_epoch_seed_follows_from_seed_and_number():
+    expected = int(np.random.SeedSequence([3, 1]).generate_state(1, np.uint64)[0]) // 2
+    assert epoch_generator(3, 0, device=torch.device("cpu")).initial_seed() == expected
 
 
 def test_training_and_global_random_state_keep_apart():
@@ -744,6 +737,17 @@ def test_codes_beyond_the_levels_are_named():
         fit(small(2), rows, config=config())
 
 
+def test_a_table_is_no_image_to_mirror():
+    rows, model = (
+        prepare(torch.tensor([[1, 4]]), levels=(3, 5)),
+        IterativeNADE(ModelConfig(n_variables=2, levels=(3, 5))),
+    )
+    with pytest.raises(
+        ValueError, match=r"mirror: expected height and width of 2 pixels of equal levels, found \(1, 2"
+    ):
+        fit(model, rows, config=config(mirror=(1, 2)))
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -754,6 +758,8 @@ def test_codes_beyond_the_levels_are_named():
         (lambda: config(validate_every=0), "validate_every: expected at least 1, found 0"),
         (lambda: config(ema_decay=1.0), "ema_decay: expected at least 0 and below 1, found 1.0"),
         (lambda: config(mirror=(-1, -6)), r"mirror: expected the height and width of an image, found \(-1, -6\)"),
+        (lambda: config(anneal=0.0), "anneal: expected a part of the epochs, at most 100, found 0.0"),
+        (lambda: config(anneal=math.nan), "anneal: expected a part of the epochs, at most 100, found nan"),
         (lambda: config(phases=()), "phases: expected at least one"),
         (lambda: config(phases=(Phase(), Phase(steps=1))), "phases: expected the last one to use the network"),
         (lambda: Phase(epochs=0), "epochs: expected at least 1, found 0"),
@@ -871,7 +877,7 @@ def test_gradients_of_extra_steps(objective, steps):
     missing = torch.rand(x.shape, generator=seeded()) < 0.6
     missing[:, 0] = True
     slow, phase = copy.deepcopy(quick), Phase(objective=objective, steps=steps, extra_steps=7)
-    batch = Minibatch(x, None, missing, more_steps=3)
+    batch = Minibatch(Rows(x, None, 0), missing, more_steps=3)
     costs = batch_costs(quick, batch, phase, config(), teacher=None, generator=seeded())
     slow.fill = slow(x, missing, steps=3)[-1].sigmoid().detach()
     expected = step_costs(slow, x, missing, steps=steps or 2, recompute=True)[0 if objective == "all_steps" else -1 :]

@@ -22,9 +22,9 @@ from nadek.tabular.csv import CsvFormat
 from nadek.tabular.files import MATRICES, SUFFIXES, form_of
 
 
-def option(flag: str, text: str, **more: Any) -> Any:  # noqa: ANN401 - typer's own
-    """Return an option whose help says by itself what holds without it."""
-    return typer.Option(flag, help=text, show_default=False, **more)
+def option(flags: str, text: str, **more: Any) -> Any:  # noqa: ANN401 - typer's own
+    """Return an option, with flags as in ``"--output -o"``, whose help says by itself what holds without it."""
+    return typer.Option(*flags.split(), help=text, show_default=False, **more)
 
 
 ModelArgument = Annotated[

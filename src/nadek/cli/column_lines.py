@@ -5,6 +5,7 @@ import io
 import shlex
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -13,8 +14,8 @@ from nadek.tabular.encode import schema_labels
 from nadek.tabular.learn_schema import Learnt, learn_each
 from nadek.tabular.names import quoted
 from nadek.tabular.schema import Schema
-from nadek.tabular.table import Table
-from nadek.tabular.user_options import Choices, WordCount
+from nadek.tabular.table import OtherTypeError, Table
+from nadek.tabular.user_options import Choices, WordCount, without_words
 
 MOST_LINES = 40
 """Columns with a line of their own, at most."""
@@ -66,12 +67,14 @@ def list_names(names: Sequence[str]) -> str:
 def column_reasons(table: Table, choices: Choices) -> list[tuple[str, str, int | None, str]]:
     """Return name, type, number of missing cells (None if unknown) and reason of each training column."""
     parsed = choices.parse(table.labels)
-    learnt = dict(learn_each(table, parsed))
-    reasons = {label: _reason(learnt.get(label), parsed.declared.get(label)) for label in table.labels}
-    return [
-        (label, kind, missing, reason.removeprefix(f'column "{label}" '))
-        for label, (kind, missing, reason) in reasons.items()
-    ]
+    learnt, table, reasons = dict(learn_each(table, parsed)), without_words(table, parsed.missing), []
+    for j, label in enumerate(table.labels):
+        kind, missing, reason = _reason(learnt.get(label), parsed.declared.get(label))
+        if isinstance(learnt.get(label), Exception):
+            with suppress(OtherTypeError):
+                missing = int(table.is_missing(j).sum())
+        reasons.append((label, kind, missing, reason.removeprefix(f'column "{label}" ')))
+    return reasons
 
 
 def _reason(learnt: Learnt | Exception | None, option: str | None) -> tuple[str, int | None, str]:

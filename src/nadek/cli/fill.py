@@ -35,17 +35,13 @@ from nadek.runs.data import Source, kinds_of
 from nadek.runs.fillings import Strategy, fillings, probabilities_by_rows
 from nadek.tabular import cut_rows
 from nadek.tabular.arrow_columns import AnyColumn, typed
-from nadek.tabular.columns import (
-    bin_probabilities,
-    is_plain,
-    level_names,
-)
+from nadek.tabular.columns import bin_probabilities, is_plain, level_names
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.files import MATRICES, SUFFIXES, form_of
 from nadek.tabular.writeback import decoded
 from nadek.tabular.writing import writing
 
-Method = Literal["greedy", "certain-first", "beam"]
+Method = Literal["greedy", "certain", "beam"]
 
 
 def sample(
@@ -86,8 +82,9 @@ def sample(
                 x = sample_rows(saved.model, len(ids), orderings=orderings, first_row=start, generator=generator)
                 codes = x.cpu().numpy()
                 rows: Sequence[AnyColumn] = decoded(kinds, codes, uniforms=number_uniforms(seed, ids))
-                if output is not None and form == ".parquet" and saved.schema.types:
-                    rows = list(map(typed, rows, saved.schema.types))
+                if form not in MATRICES and saved.schema.types:
+                    levels = [getattr(kind, "levels", ()) for kind in kinds]
+                    rows = list(map(typed, rows, saved.schema.types, levels))
                 elif all(map(is_plain, kinds)):
                     rows = list(codes.T)
                 writer.write(rows, columns=saved.schema.columns)
@@ -181,7 +178,7 @@ def complete(
             if method == "beam":
                 best = beam(saved.model, x, width=width, generator=generator)
             else:
-                best = greedy(saved.model, x, most_certain_first=method == "certain-first", generator=generator)
+                best = greedy(saved.model, x, most_certain_first=method == "certain", generator=generator)
             more = {"log_probability": best.log_prob.cpu().numpy()} if log_probability else {}
             whole.write(writer, whole.filled(decoded(kinds, best.x.cpu().numpy())), **more)
             n_filled += int(source.missing.sum())

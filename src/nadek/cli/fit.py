@@ -127,7 +127,7 @@ class RowOptions(FileOptions):
     validation_fraction: Annotated[float, typer.Option(help="Part of a table held out where no other is given.")] = 0.1
 
     def read(self, data: str, columns: ColumnOptions, seed: int) -> tuple[Source, Source | None]:
-        """Read training and validation rows, or name the deciding options."""
+        """Read training and validation rows, or name deciding options."""
         try:
             return open_training(
                 data,
@@ -171,11 +171,8 @@ def fit(
     data: DataArgument,
     *,
     output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", parser=some_folder, metavar="<path>", help="Folder for the model.", show_default=False
-        ),
-    ],
+        Path | None, option("--output -o", "Folder for the model.", parser=some_folder, metavar="<path>")
+    ] = None,
     recipe_options: RecipeOptions,
     columns: ColumnOptions,
     row_options: RowOptions,
@@ -193,6 +190,8 @@ def fit(
     if run.dry_run:
         _show_reasons(data, columns.choices(), row_options.form, as_json=run.as_json)
         return
+    if output is None:
+        raise typer.BadParameter("expected a folder for the model", param_hint="--output (-o)")
     with joined(device) as (world, torch_device):
         run = replace(run, quiet=run.quiet or world.rank > 0)
         may_be_finished = _may_be_finished(output, run, world)

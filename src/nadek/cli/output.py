@@ -82,7 +82,7 @@ class Whole:
 
 
 def check_form(saved: SavedModel, output: Path | None) -> None:
-    """Refuse a file format that cannot hold the model's columns."""
+    """Refuse a file format that cannot hold model columns."""
     if output is not None and output.suffix.lower() not in PICTURES and form_of(output) in MATRICES:
         kinds = kinds_of(saved)
         for label, kind in zip(schema_labels(saved.schema, len(kinds)), kinds, strict=True):

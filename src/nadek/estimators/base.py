@@ -49,8 +49,8 @@ from nadek.utils.configs import naming
 SHARED_OPTIONS = """effort: "quick" trains at most a third as long, for a first look; "thorough" up to three times as
             long, with a wider network where `NADEkImputer` has 5,000 rows or more. A ``max_iter`` goes before it.
         max_iter: passes over the rows; "auto" reads 1,500,000 rows in all, in 10 to 400 passes.
-            `NADEkImputer` reads 600,000 from 5,000 rows on (9,000 for each of many columns, up to 1,200,000), and fewer
-            rows as often as validation gains by it.
+            `NADEkImputer` reads 600,000 from 5,000 rows on (10,000 for each of many columns, up to 1,200,000), and
+            smaller tables as often as validation gains by it, up to 1,000 times.
         missing: "use" rows with missing cells: these are never read and never predicted, which is right where chance
             decides what is missing. "complete" them in the last third of the training, by draws given the observed
             cells: right also where these decide what is missing, and slower. The draws are joint up to 64 columns;
@@ -64,16 +64,18 @@ SHARED_OPTIONS = """effort: "quick" trains at most a third as long, for a first 
             rare events, say. None: those that hold other numbers.
         training: a dictionary of further options of the network and its training, as ``{"width": 64, "steps": 5}``:
 
-            - ``steps``: refining steps of the network (the k of NADE-k); "auto" is 3.
+            - ``steps``: refining steps of the network (the k of NADE-k); "auto" is 3 (2 for imputation with numbers).
             - ``width``: units of its hidden stream; "auto" is 400, at most 32 a column and 8 times the square root of
               the rows, in whole 16s. For imputation it is at most 64 and one for a column of two values, two for each
               level of another, eight for a number; twice these in tables below 5,000 rows without numbers.
             - ``blocks``: residual blocks; "auto" is 2.
             - ``dropout``: part of the hidden units left out in training; "auto" is 0.2 below 5,000 rows, else 0.
-            - ``learning_rate``: of AdamW, after the warm-up; "auto" is 0.002, and 0.004 from 100,000 rows on (0.006 in
-              `NADEkImputer`).
-            - ``weight_decay``: of the matrices, decoupled; "auto" is 0.1.
-            - ``batch_size``: rows of a minibatch; "auto" is 100, and 300 from 100,000 rows on (200 in `NADEkImputer`).
+            - ``learning_rate``: of AdamW, after the warm-up; "auto" is 0.002, and 0.004 from 100,000 rows on (in
+              `NADEkImputer` 0.006, and 0.008 from 5,000 rows on).
+            - ``weight_decay``: of the matrices, decoupled; "auto" is 0.1, and with numbers or answers in an order 800
+              by the number of rows, from 0.1 to 2.
+            - ``batch_size``: rows of a minibatch; "auto" is 100, and 300 from 100,000 rows on (in `NADEkImputer` 200,
+              and 400 from 5,000 rows on).
             - ``early_stopping``: True, the default, holds out ``validation_fraction`` of the rows, keeps the weights
               that did best on them, and stops after ``n_iter_no_change`` validations without a better one.
             - ``validation_fraction``: 0.1 of the rows; none are held out where none would be left to train on.

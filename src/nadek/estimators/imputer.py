@@ -108,7 +108,7 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
         with self._all_or_nothing():
             table, _ = self._fit(X, X_val, sample_weight)
             self._incomplete = sorted({*before, *_incomplete_columns(table)})
-        empty = [j for j, column in enumerate(self.columns_) if column is None]
+        empty = self._empty_columns()
         late = [table.labels[j] for j in empty if not table.is_missing(j).all()]
         if late:
             message = "columns without any value in the first fit are not learnt by warm_start"

@@ -29,7 +29,7 @@ SHARE_FROM = 8
 
 
 class Completed(NamedTuple):
-    """Completed rows and their log-probabilities, returned by `greedy` and `beam`."""
+    """Completed rows and log-probabilities, returned by `greedy` and `beam`."""
 
     x: Float[Tensor, "B D"]
     """Codes; observed cells are unchanged."""

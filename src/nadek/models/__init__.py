@@ -2,15 +2,7 @@
 
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.model_config import ImageConfig, ModelConfig
-from nadek.models.presets import (
-    Weights,
-    dbm_like,
-    nade,
-    nade_k,
-    nade_mask,
-    orderless_nade,
-    residual_nade_k,
-)
+from nadek.models.presets import Weights, dbm_like, nade, nade_k, nade_mask, orderless_nade, residual_nade_k
 from nadek.models.unet import ImageNetwork
 
 __all__ = [

@@ -16,6 +16,9 @@ from nadek.models.ordinal_kernel import OrdinalKernel
 from nadek.models.steps import plain_steps
 from nadek.models.variables import masked_columns, variables_of
 
+STEPWISE = ("forward", "step", "first_state", "output_weight", "_inputs")
+"""What decoders carry out by parts; another class may have its own."""
+
 
 class IterativeNADE(ConditionalModel):
     """Iterative neural autoregressive distribution estimator (NADE-k).
@@ -74,8 +77,9 @@ class IterativeNADE(ConditionalModel):
 
     @property
     def can_decode_incrementally(self) -> bool:
-        """See `ConditionalModel`; each column belongs to one variable."""
-        return type(self).forward is IterativeNADE.forward and not is_modified(self)
+        """See `ConditionalModel`; each column belongs to one variable, and a step is that of this class."""
+        is_own = all(getattr(type(self), name) is getattr(IterativeNADE, name) for name in STEPWISE)
+        return is_own and not is_modified(self) and "step" not in vars(self)
 
     @property
     def output_weight(self) -> Float[Tensor, "C H"]:

@@ -1,9 +1,13 @@
 """Densities of codes that lie between two levels, see `nadek.models.variables`.
 
-The scores of a variable, times its sharpness, are logarithms of densities at its levels, but for a common term. Between
-two *joined* levels the logarithm runs straight. So the probability that lies there is the logarithmic mean of the two
-densities, ``(p - q) / (log p - log q)``. A level counts itself, too: whole where it is joined to none (a category, or a
-knot of a single number), and half at an end of joined ones, where half of its numbers have its own code.
+Levels are *joined* where codes lie between them. A *stretch* is a level that is joined to none (a category, or a knot
+of a single number), or as many levels as are joined. It has the probability that the softmax of the scores gives to its
+levels: that is what the network learns.
+
+Within a stretch the scores, times the sharpness of the variable, are logarithms of densities at the levels, but for a
+common term. Between two levels the logarithm runs straight. So the probability that lies there is the logarithmic mean
+of the two densities, ``(p - q) / (log p - log q)``. A level counts itself, too: whole where it is joined to none, and
+half at an end of joined ones, where half of its numbers have its own code.
 """
 
 from collections.abc import Sequence
@@ -12,6 +16,7 @@ from functools import partial
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 FLAT = 1e-6
 """Difference of log-densities below which the one between them is even."""
@@ -37,24 +42,31 @@ class KnotDensities(nn.Module):
         outer = torch.zeros_like(joined)
         outer[:, 0] = joined[:, 0]
         outer[range(len(levels)), [n - 1 for n in levels]] = joined[range(len(levels)), [n - 2 for n in levels]]
+        stretch = F.pad(~joined[:, :-1], (1, 0)).cumsum(1)
         fixed = partial(nn.Buffer, persistent=False)
         self.joined, self.own = fixed(joined), fixed(1 - (joined.double() + joined.roll(1, 1).double()) / 2)
-        self.outer = fixed(outer)
+        self.outer, self.stretch = fixed(outer), fixed(stretch)
         self.sharpness = fixed(torch.tensor([1.0] * len(levels) if sharpness is None else sharpness))
 
     def log_densities(
         self, scores: Float[Tensor, "*batch L"], variable: Int[Tensor, "*batch"]
     ) -> Float[Tensor, "*batch L"]:
         """Return log-densities at the levels of one variable a row, in nats."""
-        scores = self._sharpened(scores, variable)
-        return scores - self._log_parts(scores, variable).logsumexp(-1, keepdim=True)
+        return self._log_parts(scores, variable)[0]
+
+    def probabilities(
+        self, scores: Float[Tensor, "*batch L"], variable: Int[Tensor, "*#batch"]
+    ) -> Float[Tensor, "*batch L"]:
+        """Return probabilities of levels, sharpened within each stretch."""
+        scores, sharpened = scores.log_softmax(-1), self._sharpened(scores, variable)
+        return (sharpened + self._sums(scores, variable) - self._sums(sharpened, variable)).exp()
 
     def sample(
         self, scores: Float[Tensor, "*batch L"], variable: Int[Tensor, "*batch"], u: Float[Tensor, "*batch 2"]
     ) -> Float[Tensor, "*batch"]:
         """Return a code for each row."""
-        scores = self._sharpened(scores, variable)
-        below = self._log_parts(scores, variable).softmax(-1).cumsum(-1)
+        scores, parts = self._log_parts(scores, variable)
+        below = parts.exp().cumsum(-1)
         last = 2 * (scores > -torch.inf).sum(-1) - 2  # the sum may be less than 1
         part = (u[..., :1] >= below).sum(-1).minimum(last)
         level, is_between = part // 2, part % 2
@@ -69,7 +81,7 @@ class KnotDensities(nn.Module):
         *,
         tails: bool,
     ) -> Float[Tensor, "*batch"]:
-        """Return the probability of codes of at most a log-density.
+        """Return the probability of at most a log-density.
 
         With ``tails`` the numbers of an outermost code are ever less likely outwards, down to a density of 0.
         """
@@ -95,15 +107,26 @@ class KnotDensities(nn.Module):
         """Return the scores of the next levels, and a level's own where it is not joined to it."""
         return torch.where(self._at(self.joined, scores, variable), scores.roll(-1, -1), scores)
 
-    def _log_parts(self, scores: Tensor, variable: Tensor) -> Float[Tensor, "*batch m"]:
-        """Return log-probabilities, but for a common term, of each level and of what lies between it and the next."""
+    def _sums(self, logs: Tensor, variable: Tensor) -> Float[Tensor, "*batch L"]:
+        """Return logarithms of sums over each level's stretch."""
+        place = self._at(self.stretch, logs, variable).expand_as(logs)
+        most = torch.full_like(logs, torch.finfo(logs.dtype).min).scatter_reduce(-1, place, logs, "amax")
+        total = torch.zeros_like(logs).scatter_add(-1, place, (logs - most.gather(-1, place)).exp())
+        return (most + total.clamp(min=1).log()).gather(-1, place)  # levels that do not exist have finite sums, too
+
+    def _log_parts(
+        self, scores: Tensor, variable: Tensor
+    ) -> tuple[Float[Tensor, "*batch L"], Float[Tensor, "*batch m"]]:
+        """Return log-densities, and log-probabilities of each level and of what lies between it and the next."""
+        mass, scores = self._sums(scores.log_softmax(-1), variable), self._sharpened(scores, variable)
         joined, above = self._at(self.joined, scores, variable), self._next(scores, variable)
         difference = torch.where(joined, (above - scores).abs(), 0)
         fallen = -torch.expm1(-difference) / difference.clamp(min=FLAT)
         between = torch.maximum(scores, above) + torch.where(difference < FLAT, 1 - difference / 2, fallen).log()
         own = scores + self._at(self.own, scores, variable).to(scores.dtype).log()
         between = between.masked_fill(~joined, -torch.inf)
-        return torch.stack([own, between], -1).flatten(-2)
+        term = mass - self._sums(torch.logaddexp(own, between), variable)
+        return scores + term, torch.stack([own + term, between + term], -1).flatten(-2)
 
 
 def _risen(u: Float[Tensor, "*batch"], rise: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:

@@ -89,7 +89,8 @@ class MemoryModel(ConditionalModel):
         super().__init__()
         if isinstance(network, MemoryModel):
             raise TypeError("expected a network without a memory, found one that has one: see its network")
-        assert isinstance(network.config, ModelConfig | ImageConfig)
+        if not isinstance(network.config, ModelConfig | ImageConfig):
+            raise TypeError(f"expected a network of nadek, found one with a config of {type(network.config).__name__}")
         self.config = MemoryConfig(network=network.config, n_rows=len(rows), holes=observed is not None)
         self.network, self.variables = network, network.variables
         dtype, device = network.b.dtype, rows.device

@@ -6,9 +6,9 @@ its columns are masked together. Where every variable is binary, C = D, and the 
 
 The levels of a *continuous* variable are knots along a line of numbers, and a code may lie between two of them: 2.3
 has the weights 0.7 and 0.3 for the knots 2 and 3. The model reads these weights in place of one-hot columns, and
-learns to predict them. The logarithm of its density is a linear spline, ``s (0.7 l_2 + 0.3 l_3)`` at 2.3, less that
-of the integral; l are the logits, and the *sharpness* s of the variable comes from rows that were not learnt
-(`nadek.training.fit_sharpness`). Knots of a single number have no codes around them.
+learns to predict them. The logarithm of its density is a linear spline, ``s (0.7 l_2 + 0.3 l_3)`` at 2.3, but for a
+constant (see `nadek.models.knot_densities`); l are the logits, and the *sharpness* s of the variable comes from rows
+that were not learnt (`nadek.training.fit_sharpness`). Knots of a single number have no codes around them.
 
 The layers above speak of variables, and call a `Variables` where columns matter:
 
@@ -110,9 +110,10 @@ class MixedVariables(nn.Module):
 
     def level_probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch D L"]:
         """See `BinaryVariables`; 0 for levels that do not exist, and sharpened ones of knots."""
-        if self.densities is not None:
-            logits = logits * self.expand(self.densities.sharpness.to(logits.dtype))
-        return self._of_levels(self._cells(logits))
+        if self.densities is None:
+            return self._of_levels(self._cells(logits))
+        variable = torch.arange(len(self.levels), device=logits.device)
+        return self.densities.probabilities(_padded(logits)[..., self.column], variable)
 
     def costs(self, logits: Float[Tensor, "*batch C"], x: Shaped[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
         """See `BinaryVariables`."""

@@ -261,10 +261,10 @@ def _held_out(train: Source, fraction: float, seed: int) -> tuple[Source, Source
 def _validation(data: str, train: Source, data_dir: Folder, form: CsvFormat | None) -> Source:
     columns = train.schema.kinds or (Binary(),) * train.x.shape[1]
     (table,) = _tables_of(data, "valid", data_dir, form, replace(train.schema, kinds=columns), None)()
-    values, codes, places = encode_by_schema(table, train.schema, columns)
+    _, codes, _ = encode_by_schema(table, train.schema, columns)
     if np.isnan(codes).all():
         raise ValueError(f"{data}: no rows to validate on: {len(codes)} rows found, all of them without any value")
-    return Source(torch.from_numpy(codes), train.schema, values, table, tuple(places))
+    return Source(torch.from_numpy(codes), train.schema)
 
 
 def open_table(data: str, form: CsvFormat | None = None) -> Table:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,9 +14,13 @@ from nadek.inference.closest import closest_distances
 from nadek.inference.decoders.chunking import Progress, part_of
 from nadek.inference.likelihood import log_prob
 from nadek.inference.orderings import Orderings, as_orderings
+from nadek.inference.row_random import number_uniforms
 from nadek.inference.sampling import sample
 from nadek.inference.summary import Summary, summarise
+from nadek.runs.data import kinds_of
 from nadek.runs.provenance import provenance
+from nadek.tabular.columns import encode
+from nadek.tabular.writeback import decoded
 
 MOST_COMPARED = 10_000
 """Rows of each table whose distances are measured, at most."""
@@ -75,8 +80,8 @@ def privacy(
 ) -> dict[str, Any]:
     """Return how near drawn rows come to training rows, and unseen rows for comparison, as a record.
 
-    As many rows are drawn as there are unseen ones, or ``rows`` of these. Rows with missing cells are left out, and of
-    very many some are taken at random.
+    As many rows are drawn as there are unseen ones, or ``rows`` of these. Drawn numbers have the decimals of their
+    columns. Rows with missing cells are left out, and of very many some are taken at random.
     """
     device = saved.model.b.device
     generator, pick = torch.Generator(device).manual_seed(seed), torch.Generator().manual_seed(seed)
@@ -86,7 +91,7 @@ def privacy(
             raise ValueError(f"privacy: expected {name} rows without missing cells, found none")
     others, kept = (part[torch.randperm(len(part), generator=pick)[:MOST_COMPARED].to(device)] for part in complete)
     others = others[:rows]
-    drawn = sample(saved.model, len(others), orderings=orderings, generator=generator).to(kept)
+    drawn = _as_read(saved, sample(saved.model, len(others), orderings=orderings, generator=generator), seed).to(kept)
     incomplete = len(unseen) + len(train) - sum(map(len, complete))
     record: dict[str, Any] = {"rows": len(others), "training_rows": len(kept), "incomplete_rows": incomplete}
     record["seed"] = seed
@@ -95,3 +100,11 @@ def privacy(
         least, median = distances.quantile(torch.tensor([CLOSEST, 0.5], dtype=torch.float64, device=device)).tolist()
         record[name] = {"copies": float((distances == 0).double().mean()), "closest_part": least, "median": median}
     return record
+
+
+def _as_read(saved: SavedModel, codes: Tensor, seed: int) -> Tensor:
+    """Write codes of drawn rows, and read them again."""
+    kinds, rows = kinds_of(saved), torch.arange(len(codes))
+    values = decoded(kinds, codes.cpu().numpy(), uniforms=number_uniforms(seed, rows))
+    again = [encode(kind, column, name="drawn") for kind, column in zip(kinds, values, strict=True)]
+    return torch.from_numpy(np.column_stack(again))

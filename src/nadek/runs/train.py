@@ -27,14 +27,7 @@ from nadek.runs.resume import (
     unfinished,
 )
 from nadek.tabular.schema import Schema
-from nadek.training import (
-    Epoch,
-    FittedTable,
-    Recipe,
-    TrainingDivergedError,
-    fit_table,
-    last_metrics,
-)
+from nadek.training import Epoch, FittedTable, Recipe, TrainingDivergedError, fit_table, last_metrics
 from nadek.training.world import ALONE, World
 from nadek.utils.configs import difference, encode
 

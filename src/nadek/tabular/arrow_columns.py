@@ -1,6 +1,7 @@
 """Columns of Arrow: their numbers and objects for NumPy, and NumPy's columns for Arrow."""
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -85,20 +86,40 @@ def to_arrow(values: AnyColumn) -> pa.Array:
     return pa.array(values.astype(np.float64), from_pandas=True)
 
 
-def typed(values: NDArray[Any], kind: pa.DataType | str) -> AnyColumn:
-    """Return values as Arrow's column of a type, or of its name; as they are if it cannot hold them."""
+def typed(values: NDArray[Any], kind: pa.DataType | str, categories: Sequence[Any] = ()) -> AnyColumn:
+    """Return values as Arrow's column of a type, or of its name; as they are if it cannot hold them.
+
+    A dictionary lists the ``categories`` first, in their order.
+    """
     try:
         kind = type_of(kind) if isinstance(kind, str) else kind
-        return pa.chunked_array([cast_in_arrow(to_arrow(values), kind)])
+        return pa.chunked_array([cast_in_arrow(to_arrow(values), kind, categories)])
     except (pa.ArrowException, ValueError):
         return values
 
 
-def cast_in_arrow(column: Any, kind: pa.DataType) -> Any:  # noqa: ANN401 - any column of pyarrow
-    """Cast a column of pyarrow, which by itself casts nothing but text to dictionaries."""
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type).dictionary_encode()
-    return column.cast(kind)
+def cast_in_arrow(
+    column: Any,  # noqa: ANN401 - any column of pyarrow
+    kind: pa.DataType,
+    categories: Sequence[Any] = (),
+) -> Any:  # noqa: ANN401
+    """Cast a column of pyarrow, which by itself makes dictionaries of text only, in the order in which it comes."""
+    if not pa.types.is_dictionary(kind):
+        return column.cast(kind)
+    words = column.cast(kind.value_type)
+    listed = dict.fromkeys((*categories, *words.unique().drop_null().to_pylist()))
+    values = pa.array(listed, kind.value_type)
+    codes = pc.index_in(words, value_set=values).cast(kind.index_type)
+    parts = codes.chunks if isinstance(codes, pa.ChunkedArray) else [codes]
+    dictionaries = [pa.DictionaryArray.from_arrays(part, values, ordered=kind.ordered) for part in parts]
+    return pa.chunked_array(dictionaries, kind) if isinstance(codes, pa.ChunkedArray) else dictionaries[0]
+
+
+def categories_listed(column: pa.ChunkedArray) -> list[Any]:
+    """Return the categories of a dictionary, in their order."""
+    if not pa.types.is_dictionary(column.type) or not column.num_chunks:
+        return []
+    return list(column.unify_dictionaries().chunk(0).dictionary.to_pylist())
 
 
 def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType:
@@ -163,7 +184,8 @@ def first_rounded(column: pa.ChunkedArray, *, least: int = LARGEST_EXACT) -> int
 def choose(where: pa.Array, new: pa.ChunkedArray | pa.Scalar, cells: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column with new cells in some places, through a type among whose values Arrow can choose."""
     kind = pa.string() if pa.types.is_string_view(cells.type) else cells.type
-    return pc.if_else(where, new.cast(kind), cells.cast(kind)).cast(cells.type)
+    chosen = pc.if_else(where, new.cast(kind), cells.cast(kind))
+    return cast_in_arrow(chosen, cells.type, categories_listed(cells))
 
 
 def _is_exact(word: str) -> bool:

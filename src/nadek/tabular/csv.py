@@ -63,7 +63,7 @@ class CsvFormat:
 
     def __post_init__(self) -> None:
         if self.delimiter is not None and (len(self.delimiter) != 1 or not self.delimiter.isascii()):
-            raise ValueError(f"delimiter: expected one character, found {self.delimiter!r}")
+            raise ValueError(f"delimiter: expected one character (a tab is $'\\t'), found {self.delimiter!r}")
 
 
 def read_csv(
@@ -254,6 +254,9 @@ def _to_text(column: pa.Array) -> pa.Array:
     """Return a column as text, in quotes where CSV needs them; each distinct text is looked at once."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+        with suppress(pa.ArrowInvalid):  # finer than what is read again
+            column = column.cast(pa.timestamp("us", column.type.tz))
     if not is_text(column.type):
         return column.cast(pa.string())
     encoded = column.cast(pa.string()).dictionary_encode()

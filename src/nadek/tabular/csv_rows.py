@@ -109,7 +109,9 @@ class Rows:
                     if cells[-1].endswith(f"\n{end}"):
                         return f"row {row}: found a quote that is never closed"
                     if len(cells) != self.dim and cells != [end]:
-                        return f"row {row}: expected {self.dim} cells, found {len(cells)}"
+                        has_space = any(cell.lstrip(" ").startswith('"') for cell in cells)
+                        hint = ": take out the space before a quote, which opens no cell there" if has_space else ""
+                        return f"row {row}: expected {self.dim} cells, found {len(cells)}{hint}"
             except csv.Error:  # a cell is longer than the reader permits
                 if n_quotes % 2 == 1:
                     return f"row {row + 1}: found a quote that is never closed"

@@ -120,7 +120,8 @@ def form_of(target: Target) -> str:
     file = Path(target)
     suffix = next((suffix for suffix in SUFFIXES if file.name.lower().endswith(suffix)), None)
     if suffix is None:
-        raise ValueError(f"{file}: expected a file that ends in {', '.join(SUFFIXES)}, found {file.suffix!r}")
+        hint = "; a table of text may be called .csv, whatever separates its cells"
+        raise ValueError(f"{file}: expected a file that ends in {', '.join(SUFFIXES)}, found {file.suffix!r}{hint}")
     return suffix.removesuffix(".gz")
 
 

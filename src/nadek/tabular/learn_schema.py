@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadek.tabular.alike_levels import warn_of_alike_levels
-from nadek.tabular.arrow_columns import to_arrow
+from nadek.tabular.arrow_columns import categories_listed, to_arrow
 from nadek.tabular.columns import Binary, Categorical, Column, Ordinal, encode, infer, is_missing, is_plain, read_cells
 from nadek.tabular.columns.infer import NO_VALUE, Declared, TickedColumnError, UndecidedColumnError
-from nadek.tabular.columns.parsing import LARGEST_EXACT, MixedColumnError
+from nadek.tabular.columns.parsing import LARGEST_EXACT, MixedColumnError, shown
 from nadek.tabular.columns.types import MOST_LEVELS
 from nadek.tabular.encode import schema_labels, texts_of
 from nadek.tabular.frames import categories_in, is_categorical, is_ordered
@@ -32,6 +32,7 @@ from nadek.tabular.user_options import (
 )
 from nadek.utils.configs import naming
 from nadek.utils.scratch import scratch
+from nadek.utils.warn import warn
 
 DECLARING: dict[str, Declared] = {"categorical_features": "categorical", "numeric_features": "numeric"}
 """Options of estimators that say of columns what they are."""
@@ -154,7 +155,7 @@ def _ask(table: Table, questions: Mapping[str, UndecidedColumnError], most: int 
 def _learn(table: Table, j: int, declared: Declaration | None, choices: ParsedChoices) -> Learnt:
     """Return the type of one column of a file, and its codes."""
     label = table.labels[j]
-    if (order := choices.orders.get(label)) is not None:
+    if order := choices.orders.get(label, () if declared else _order_in_file(table.cells[j])):
         # two answers have no neighbours
         ordered: Column = Binary(levels=(order[0], order[1])) if len(order) == 2 else Ordinal(levels=order)
         return ordered, encode(ordered, table.column(j, reading="text", levels=order), name=label)
@@ -188,6 +189,12 @@ def _learn(table: Table, j: int, declared: Declaration | None, choices: ParsedCh
     return column, encode(column, values, name=label)
 
 
+def _order_in_file(cells: Any) -> tuple[str, ...]:  # noqa: ANN401 - a column of Arrow
+    """Return the ordered categories of a column of text."""
+    listed = categories_listed(cells) if getattr(cells.type, "ordered", False) else []
+    return tuple(listed) if len(listed) > 1 and all(isinstance(category, str) for category in listed) else ()
+
+
 def _learn_typed(table: Table, j: int, kind: Declared, n_bins: int) -> Column:
     """Return the type of one column of an array or frame, where integers are numbers."""
     values, label = table.column(j), table.labels[j]
@@ -204,9 +211,12 @@ def _learn_typed(table: Table, j: int, kind: Declared, n_bins: int) -> Column:
         raise ValueError(f"{error}{hint}") from None
     if listed is not None and isinstance(column, Categorical) and is_ordered(table, j):
         return Ordinal(levels=tuple(sorted(column.levels, key=listed.tolist().index)))
-    one_number = isinstance(column, Categorical) and len(column.levels) == 1 and not isinstance(column.levels[0], str)
-    if one_number and kind == "auto":  # a constant; others like it may come later
-        return infer(values, name=label, kind="numeric", n_bins=n_bins)
+    if kind == "auto" and isinstance(column, Categorical) and len(column.levels) == 1:
+        (level,) = column.levels
+        if not isinstance(level, str):  # others like it may come later
+            return infer(values, name=label, kind="numeric", n_bins=n_bins)
+        if table.is_missing(j).any():
+            warn(f'column "{label}" holds {shown(level)} or nothing: write a word where nothing is an answer')
     return column
 
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from jaxtyping import Bool, Shaped
 from numpy.typing import NDArray
 
-from nadek.tabular.arrow_columns import AnyColumn, cast_in_arrow, choose, typed
+from nadek.tabular.arrow_columns import AnyColumn, cast_in_arrow, categories_listed, choose, typed
 from nadek.tabular.columns import Column, decode
 from nadek.tabular.columns.parsing import LARGEST_EXACT
 from nadek.tabular.files import MATRICES, Target, form_of
@@ -220,7 +220,7 @@ def series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwh
         new = new.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
     typed = new.to_native()
     if fitting is not None and like.implementation.is_pyarrow():
-        typed = cast_in_arrow(typed, old.type)
+        typed = cast_in_arrow(typed, old.type, categories_listed(old))
     elif fitting is not None:
         dtype = _with_categories(like, values.tolist()) if like.dtype in CATEGORICAL else given.to_native().dtype
         if like.implementation.is_pandas_like():  # a dictionary of Arrow takes numbers only as objects

@@ -19,8 +19,9 @@ def check_rows(model: ConditionalModel, config: TrainingConfig, rows: Rows, what
     if rows.values.shape[1] != model.n_variables:
         raise ValueError(f"expected {model.n_variables} columns in the {what} rows, found {rows.values.shape[1]}")
     _check_levels(model, rows, what)
-    if config.mirror is not None and math.prod(config.mirror) != model.n_variables:
-        raise ValueError(f"mirror: expected height and width of {model.n_variables} pixels, found {config.mirror}")
+    if config.mirror is not None and (math.prod(config.mirror) != model.n_variables or len(set(model.levels)) > 1):
+        expected = f"height and width of {model.n_variables} pixels of equal levels"
+        raise ValueError(f"mirror: expected {expected}, found {config.mirror}")
     if config.stride > model.n_variables:
         raise ValueError(f"stride: expected at most {model.n_variables}, the number of columns, found {config.stride}")
     objectives = {phase.objective for phase in config.phases}
@@ -74,6 +75,8 @@ def check_teacher(model: ConditionalModel, config: TrainingConfig, teacher: Cond
         raise ValueError(
             f"teacher: expected {_describe_variables(model)} as in the model, found {_describe_variables(teacher)}"
         )
+    if teacher.variables.knots != model.variables.knots:
+        raise ValueError("teacher: expected the same knots of numbers as in the model, found others")
     if teacher.config.ordering is not None:
         raise ValueError("teacher: expected a model of every ordering, found one that knows one ordering only")
     if any(phase.objective == "fixed_order" for phase in config.phases):

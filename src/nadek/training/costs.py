@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
@@ -21,15 +21,12 @@ MIN_ROWS = 4096
 class Minibatch(NamedTuple):
     """Rows of a minibatch, and their draws."""
 
-    x: Shaped[Tensor, "B D"]
-    observed: Bool[Tensor, "B D"] | None
+    rows: Rows
     missing: Bool[Tensor, "B D"] | None
     """None under the fixed_order objective, which counts conditionals from ``start`` on."""
     start: int = 0
     more_steps: int = 0
     """Uses of the network before the usual ones, without gradient."""
-    weights: Float[Tensor, " B"] | None = None
-    """Factors on the costs of the rows."""
 
 
 def draw_batch(
@@ -42,22 +39,19 @@ def draw_batch(
     generator: torch.Generator,
 ) -> Minibatch:
     """Draw all that is random in a minibatch, but for dropout, and return its ``own`` rows."""
-    x, observed = rows.batch(indices)
+    batch, device = rows.select(indices), rows.values.device
     if config.mirror is not None:  # half of the images
-        mirrored = torch.rand(len(x), device=x.device, generator=generator) < 0.5
-        x = mirror_images(x, mirrored, config.mirror)
-        observed = None if observed is None else mirror_images(observed, mirrored, config.mirror)
-    some = None if observed is None else observed[own]
-    weights = None if rows.weights is None else rows.weights[indices][own]
+        mirrored = torch.rand(len(indices), device=device, generator=generator) < 0.5
+        observed = None if batch.observed is None else mirror_images(batch.observed, mirrored, config.mirror)
+        batch = batch._replace(values=mirror_images(batch.values, mirrored, config.mirror), observed=observed)
     if phase.objective == "fixed_order":
         stride = config.stride
-        start = int(torch.randint(stride, (), generator=generator, device=x.device)) if stride > 1 else 0
-        return Minibatch(x[own], some, None, start, weights=weights)
-    shown = torch.ones_like(x, dtype=torch.bool) if observed is None else observed
-    missing = config.mask_distribution(phase).sample(shown, own=own, generator=generator)
+        start = int(torch.randint(stride, (), generator=generator, device=device)) if stride > 1 else 0
+        return Minibatch(batch.select(own), None, start)
+    missing = config.mask_distribution(phase).sample(batch.shown, own=own, generator=generator)
     extra = phase.extra_steps
-    more = int(torch.randint(extra + 1, (), generator=generator, device=x.device)) if extra else 0
-    return Minibatch(x[own], some, missing, more_steps=more, weights=weights)
+    more = int(torch.randint(extra + 1, (), generator=generator, device=device)) if extra else 0
+    return Minibatch(batch.select(own), missing, more_steps=more)
 
 
 def batch_costs(
@@ -70,7 +64,8 @@ def batch_costs(
     generator: torch.Generator,
 ) -> Float[Tensor, "k B"]:
     """Return the costs of a minibatch after every step that the phase counts, with their gradient."""
-    x, observed, missing, start, more, weights = batch
+    rows, missing, start, more = batch
+    x = rows.values
     with torch.autocast(x.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         if missing is None:
             ordering = model.own_ordering
@@ -83,7 +78,7 @@ def batch_costs(
                 model,
                 x,
                 missing,
-                observed,
+                rows.observed,
                 masks=config.mask_distribution(phase),
                 teacher_logits=teacher_logits,
                 steps=(phase.steps or model.steps) + more,
@@ -92,7 +87,7 @@ def batch_costs(
                 recompute=config.recompute,
                 generator=generator,
             )
-    return costs if weights is None else weights * costs
+    return costs if rows.weights is None else rows.weights * costs
 
 
 class Validation(NamedTuple):
@@ -119,20 +114,15 @@ def prepare_validation(
     if model.own_ordering is not None:
         return Validation(rows, torch.empty(0), masks)
     repeats = -(-min_rows // len(rows.values))
-    values = rows.values.repeat(repeats, 1)
-    observed = None if rows.observed is None else rows.observed.repeat(repeats, 1)
-    shown = torch.ones_like(values, dtype=torch.bool) if observed is None else observed
-    missing = masks.sample(shown, generator=generator)
-    weights = None if rows.weights is None else rows.weights.repeat(repeats)
-    return Validation(Rows(values, observed, rows.n_skipped, weights=weights), missing, masks)
+    repeated = rows.select(torch.arange(len(rows.values), device=rows.values.device).repeat(repeats))
+    return Validation(repeated, masks.sample(repeated.shown, generator=generator), masks)
 
 
 def cell_weights(validation: Validation) -> Float[Tensor, "V D"]:
     """Return the weight of each cell in the order-agnostic cost (Eq. 4)."""
-    observed = validation.rows.observed
-    targets = validation.missing if observed is None else validation.missing & observed
-    n_observed = targets.shape[1] if observed is None else observed.sum(1, keepdim=True)
-    return targets * PAPER.weight(targets.sum(1, keepdim=True), n_observed, dtype=torch.float64)
+    shown = validation.rows.shown
+    targets = validation.missing & shown
+    return targets * PAPER.weight(targets.sum(1, keepdim=True), shown.sum(1, keepdim=True), dtype=torch.float64)
 
 
 @torch.no_grad()
@@ -153,9 +143,9 @@ def validation_costs(
     missing = validation.missing[own]
     total = torch.zeros(steps or model.steps, dtype=torch.float64)
     for rows in chunks(len(missing), bytes_per_row(model) * (model.steps + 1), MAX_BYTES):
-        x, observed = part.batch(rows)
-        costs = step_costs(model, x, missing[rows], observed, masks=validation.masks, steps=steps)
-        total = total + _total(costs, None if part.weights is None else part.weights[rows])
+        some = part.select(rows)
+        costs = step_costs(model, some.values, missing[rows], some.observed, masks=validation.masks, steps=steps)
+        total = total + _total(costs, some.weights)
     return world.sum(total) / n_rows
 
 

@@ -23,8 +23,7 @@ def fit_factors(network: IterativeNADE, rows: Rows) -> None:
     """Estimate the first guess of a network from training rows; missing cells are left out."""
     assert network.first_guess is not None
     some = rows.select(slice(None, None, -(-len(rows.values) // MOST_ROWS)))
-    variables, observed = network.variables, some.observed
-    shown = torch.ones_like(some.values, dtype=torch.bool) if observed is None else observed
+    variables, shown = network.variables, some.shown
     features, owner = network.first_guess.features(variables)
     columns = variables.encode(some.values).double() * variables.expand(shown)
     features, owner = features.to(columns.device), owner.to(columns.device)

@@ -54,14 +54,13 @@ def fit_sharpness(
     assert isinstance(variables, MixedVariables)
     assert variables.densities is not None
     assert knots is not None
-    variables.densities.sharpness.fill_(1)
     drawn = torch.randperm(len(rows.values), generator=generator, device=generator.device)
     chosen = rows.select(drawn[: 4 * ROWS].to(rows.values.device))
     validation = prepare_validation(chosen, network, generator, law=law, min_rows=ROWS)
     x, missing = validation.rows.values, validation.missing
     parts = chunks(len(missing), bytes_per_row(network))
     logits = torch.cat([network(x[part], missing[part])[-1] for part in parts]).double()
-    hidden = missing if validation.rows.observed is None else missing & validation.rows.observed
+    hidden = missing & validation.rows.shown
     factors = torch.logspace(-1, 1, N_FACTORS, base=MOST, dtype=torch.float64, device=x.device)
     factors = (64 * factors).round() / 64  # as any float holds them
     numbers = [j for j, single in enumerate(knots) if single is not None]
@@ -72,9 +71,11 @@ def fit_sharpness(
         scores, codes = variables.scores(logits[where], variable), x[where, j].double()
         weight = 1.0 if validation.rows.weights is None else validation.rows.weights[where]
         for place, factor in enumerate(factors):
-            log_p = variables.log_prob(factor * scores, codes, variable)
+            variables.densities.sharpness.fill_(factor)
+            log_p = variables.log_prob(scores, codes, variable)
             log_p = torch.logaddexp(log_p, log_p.new_tensor(ERRONEOUS))
             costs[index, place] = -(weight * log_p).sum() * len(chosen.values) / len(x)
+    variables.densities.sharpness.fill_(1)
     variables.densities.sharpness[numbers] = factors[_most_probable(costs, factors.log())].to(network.b.dtype)
     network.config = replace(network.config, sharpness=tuple(variables.densities.sharpness.tolist()))
 

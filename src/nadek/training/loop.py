@@ -347,7 +347,7 @@ class _Run:
 
     def _current(self) -> ConditionalModel:
         """Return the model that training would return now: the average, if there is one."""
-        return self.model if self.average is None else self.average.module
+        return self.model if self.average is None else self.average.current()
 
     def _update_best(self, cost: float) -> None:
         self.since_best += 1

@@ -31,8 +31,7 @@ def mean_input(model: ConditionalModel, rows: Rows) -> Float[Tensor, " C"]:
         raise ValueError(f"centred: a {type(model).__name__} has no matrix that reads columns; leave the option out")
     total, count = torch.zeros_like(model.fill), torch.zeros_like(model.fill)
     for part in rows.parts():
-        shown = torch.ones_like(part.values, dtype=torch.bool) if part.observed is None else part.observed
-        shown_columns = model.variables.expand(shown)
+        shown_columns = model.variables.expand(part.shown)
         total += (model.variables.encode(part.values) * shown_columns).sum(0)
         count += shown_columns.sum(0)
     return 0.5 * (total / count.clamp(min=1) + model.fill)

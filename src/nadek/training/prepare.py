@@ -32,6 +32,11 @@ class Rows(NamedTuple):
     weights: Float[Tensor, " N"] | None = None
     """Factors on the costs of the rows, 1 on average; None for 1 each."""
 
+    @property
+    def shown(self) -> Bool[Tensor, "N D"]:
+        """Observed cells, also where none is missing."""
+        return torch.ones_like(self.values, dtype=torch.bool) if self.observed is None else self.observed
+
     def batch(self, rows: Tensor | slice) -> tuple[Tensor, Tensor | None]:
         """Return values and observed cells of some rows."""
         return self.values[rows], None if self.observed is None else self.observed[rows]

@@ -93,6 +93,7 @@ class WeightAverage(AveragedModel):
         self.decay, self.part = decay, part
         self._averaged: list[Tensor] = list(self.module.parameters())
         self._present: list[Tensor] = list(model.parameters())
+        self._of_buffers = list(zip(self.module.buffers(), model.buffers(), strict=True))
 
     @torch.no_grad()
     def update(self) -> None:
@@ -102,6 +103,13 @@ class WeightAverage(AveragedModel):
         weight = max(1 - self.decay, least) if n_averaged else 1.0
         torch._foreach_lerp_(self._averaged, self._present, weight)
         self.n_averaged += 1
+
+    @torch.no_grad()
+    def current(self) -> ConditionalModel:
+        """Return the averaged model, with the model's present buffers."""
+        for averaged, present in self._of_buffers:
+            averaged.copy_(present)
+        return self.module
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ HELD_WARMUP, HELD_MINIBATCHES, HELD_EPOCHS = 50, 240, 40
 """Where validation chooses the length: minibatches of the warm-up, and least numbers at the full rate."""
 HELD_AVERAGE, HELD_ROWS = 0.125, 1024
 """Part of the run so far in the averaged weights; least number of validation rows and their repetitions."""
+MOST_ANNEAL = 100
+"""Most epochs of a falling rate, as part of those of the full rate."""
 HELD_GAIN, HELD_PATIENCE = 0.005, 0.1
 """The full rate ends when so large a part of the epochs did not lower the cost by so large a part."""
 
@@ -130,6 +132,8 @@ class TrainingConfig:
             raise ValueError(f"mirror: expected the height and width of an image, found {self.mirror}")
         if not self.phases:
             raise ValueError("phases: expected at least one")
+        if self.anneal is not None and not 0 < self.anneal <= MOST_ANNEAL:
+            raise ValueError(f"anneal: expected a part of the epochs, at most {MOST_ANNEAL}, found {self.anneal}")
         if self.anneal is not None and (len(self.phases) != 2 or self.phases[1].fresh):
             raise ValueError("anneal: expected two phases, the second not fresh, as the rate falls in the second")
         if (steps := self.phases[-1].validated_steps) is not None:
@@ -249,4 +253,4 @@ def epoch_generator(seed: int, number: int, *purpose: int, device: torch.device)
     No generator has to be stored: a run can resume at any epoch.
     """
     state = np.random.SeedSequence([seed, number + 1, *purpose]).generate_state(1, np.uint64)
-    return torch.Generator(device).manual_seed(int(state[0]) >> 1)  # NumPy 1 shifts no uint64 by an int
+    return torch.Generator(device).manual_seed(int(state[0] >> 1))

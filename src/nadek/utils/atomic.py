@@ -81,7 +81,7 @@ def sync(stream: BinaryIO) -> None:
 
 @contextmanager
 def damage_in(path: str | os.PathLike[str], expected: str) -> Iterator[None]:
-    """Turn errors of libraries into one that names the file."""
+    """Turn errors of libraries into one naming the file."""
     try:
         yield
     except (PermissionError, MemoryError):

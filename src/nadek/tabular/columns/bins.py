@@ -67,7 +67,7 @@ def draw(
     rounded to floats of ``dtype``, are still in their bins.
     """
     places = np.round(codes).astype(np.intp)
-    below, above = ~_is_joined(column)[:, places]
+    below, above = ~joined_levels(column)[:, places]
     half = np.select([below & above, below, above], [uniforms, uniforms / 2, 0.5 + uniforms / 2], 0.5)
     return numbers_at(column, places, np.where(codes == places, half, 0.5 + codes - places), dtype)
 
@@ -100,7 +100,7 @@ def _is_single(column: Numeric) -> NDArray[np.bool_]:
     return np.isin(np.arange(len(column.means)), column.single)
 
 
-def _is_joined(column: Numeric) -> NDArray[np.bool_]:
+def joined_levels(column: Numeric) -> NDArray[np.bool_]:
     """Return True where a bin of several values has one below, and above, [2, L]."""
     several = ~_is_single(column)
     both = several[1:] & several[:-1]
@@ -109,7 +109,7 @@ def _is_joined(column: Numeric) -> NDArray[np.bool_]:
 
 def joined_distance(column: Numeric, place: NDArray[np.intp], away: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return distances from middles of bins, 0 where there is no neighbour that way."""
-    below, above = _is_joined(column)[:, place]
+    below, above = joined_levels(column)[:, place]
     return np.where(np.where(away < 0, below, above), away, 0.0)
 
 
@@ -194,7 +194,7 @@ def log_density(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.flo
     """
     (place, nearest), (left, width) = _nearest(column, numbers), _left_and_width(column)
     part, last, outermost = _part_below(column, nearest), len(left) - 1, np.zeros(len(place))
-    neighbours, beyond = _is_joined(column)[[1, 0], [0, last]], _log_beyond(column)
+    neighbours, beyond = joined_levels(column)[[1, 0], [0, last]], _log_beyond(column)
     for end, outer, neighbour, more in zip((0, last), (part < 0.5, part > 0.5), neighbours, beyond, strict=True):
         has_code = (place == end) & (outer | ~neighbour)
         outermost += np.where(has_code, np.logaddexp(0, more + neighbour * math.log(2)), 0)
@@ -211,7 +211,8 @@ def log_relative_density(column: Numeric, numbers: NDArray[np.float64]) -> NDArr
 
     So numbers that have bins to themselves are compared with others, as if they were spread over a bin.
     """
-    widths = np.where(_is_mass(column, numbers), column.step or 1, typical_width(column))
+    is_mass = _is_single(column)[column.bin_of(numbers)] & (log_fall(column, numbers) == 0)
+    widths = np.where(is_mass, column.step or 1, typical_width(column))
     return log_density(column, numbers) + np.log(widths)
 
 
@@ -220,13 +221,20 @@ def log_fall(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float6
     """Return log-densities of numbers that no bin holds, relative to the nearest one that it holds, [M]; 0 for others.
 
     Beyond the range of training the density falls exponentially, at the mean distance of the values in the outermost
-    bin, and beside a number that has a bin to itself at the typical width of a bin. There, it is also as rare as what
+    bin, and beside a number that has a bin to itself at the typical width of a bin. Both are as rare, besides, as what
     none of ``n_values`` values was.
     """
+    place, away = _away(column, numbers)
+    drops = _log_drops(column)[(away > 0).astype(np.intp)]
+    rare = np.where(_is_single(column)[place], -math.log1p(_n_values(column)), drops)
+    return np.where(away == 0, 0, rare) - np.abs(away)
+
+
+def _away(column: Numeric, numbers: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return bins of numbers, and how far above what they hold these are, in distances of the fall."""
     place, nearest = _nearest(column, numbers)
-    away, scale = np.abs(column.snapped(numbers) - nearest), _scales(column)[place]
-    away = np.where(away > np.minimum(ROUNDING * np.abs(nearest), NEAR * scale), away, 0) / scale
-    return -np.where((away > 0) & _is_single(column)[place], math.log1p(_n_values(column)), 0) - away
+    away, scale = column.snapped(numbers) - nearest, _scales(column)[place]
+    return place, np.where(np.abs(away) > np.minimum(ROUNDING * np.abs(nearest), NEAR * scale), away, 0) / scale
 
 
 @UNSAFE
@@ -236,7 +244,8 @@ def log_outwards(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.fl
     They are 0 within, and `log_fall` beside numbers that have bins to themselves.
     """
     place, nearest = _nearest(column, numbers)
-    part, outwards, several = _part_below(column, nearest), log_fall(column, numbers), ~_is_single(column)[place]
+    part, several = _part_below(column, nearest), ~_is_single(column)[place]
+    outwards = np.where(several, -np.abs(_away(column, numbers)[1]), log_fall(column, numbers))
     for end, farther, beyond in zip((0, len(column.means) - 1), (part, 1 - part), _log_beyond(column), strict=True):
         half = np.logaddexp(np.log(farther), beyond) - np.logaddexp(math.log(0.5), beyond)
         outwards += np.where((place == end) & several, np.minimum(half, 0), 0)
@@ -254,11 +263,6 @@ def _nearest(column: Numeric, numbers: NDArray[np.float64]) -> tuple[NDArray[np.
     place, (left, width) = column.bin_of(numbers), _left_and_width(column)
     right = np.minimum(left + width, column.high)
     return place, np.clip(column.snapped(numbers), left[place], right[place])
-
-
-def _is_mass(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return True for numbers with a bin to themselves, [M]."""
-    return _is_single(column)[column.bin_of(numbers)] & (log_fall(column, numbers) == 0)
 
 
 def _log_lean(column: Numeric, place: NDArray[np.intp], inwards: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -337,7 +341,20 @@ def _trust(column: Numeric) -> float:
 
 
 def _log_beyond(column: Numeric) -> NDArray[np.float64]:
-    """Return log-probabilities of numbers beyond both ends, [2], relative to those in the outermost bins."""
+    """Return log-probabilities of numbers beyond both ends, [2], relative to those in the outermost bins.
+
+    The most is one of the values of a bin: of n values of any density, the next one is beyond an end with 1 / (n + 1).
+    """
+    return np.minimum(_log_lengthened(column), math.log(len(column.means) / _n_values(column)))
+
+
+def _log_drops(column: Numeric) -> NDArray[np.float64]:
+    """Return drops of the density at both ends, [2]."""
+    return _log_beyond(column) - _log_lengthened(column)
+
+
+def _log_lengthened(column: Numeric) -> NDArray[np.float64]:
+    """Return `_log_beyond` of a density without drops, [2]."""
     left, scales = _left_and_width(column)[0], _scales(column)[[0, -1]]
     ends = _log_lean(column, np.array([0, len(left) - 1]), np.array([0.0, column.high - left[-1]]))
     return ends + np.log(_units(column, scales))

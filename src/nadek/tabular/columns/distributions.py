@@ -1,7 +1,8 @@
 """Distributions of a missing number: bins, mean and quantiles, from the probabilities of its knots.
 
 The logarithm of the density of a code runs straight from knot to knot, and is constant in a half of a bin that has no
-neighbour (see `nadek.models.knot_densities`). Each bin is cut into parts, whose probabilities are integrals of that
+neighbour. Knots that are joined have as much probability together as they are given
+(see `nadek.models.knot_densities`). Each bin is cut into parts, whose probabilities are integrals of that
 density. A mean takes it as even within a part.
 """
 
@@ -11,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
-from nadek.tabular.columns.bins import joined_distance, leaning, means_of_parts, numbers_at
+from nadek.tabular.columns.bins import joined_distance, joined_levels, leaning, means_of_parts, numbers_at
 from nadek.tabular.columns.types import Numeric
 
 PARTS = 8
@@ -22,7 +23,7 @@ LEAST = 1e-300
 
 
 def bins_of_number(column: Numeric, probabilities: Float[np.ndarray, "N L"]) -> Float[np.ndarray, "N L"]:
-    """Return the probabilities of bins, which end halfway between knots."""
+    """Return probabilities of bins, which end halfway between knots."""
     parts, _ = _parts(column, probabilities)
     return parts.reshape(len(parts), -1, PARTS).sum(2)
 
@@ -35,7 +36,7 @@ def mean_of_number(column: Numeric, probabilities: Float[np.ndarray, "N L"]) -> 
 def quantiles_of_number(
     column: Numeric, probabilities: Float[np.ndarray, "N L"], quantiles: Sequence[float]
 ) -> Float[np.ndarray, "N Q"]:
-    """Return the numbers below which parts of the probability lie.
+    """Return numbers below which parts of the probability lie.
 
     They have the decimals of the column. As in draws, nothing lies beyond the range of training.
     """
@@ -67,4 +68,6 @@ def _parts(column: Numeric, probabilities: NDArray[np.float64]) -> tuple[NDArray
     rise = log_density(away + 1 / PARTS) - begin
     mean_rise = np.divide(np.expm1(rise), rise, out=np.ones_like(rise), where=rise != 0)
     masses = np.exp(begin) * mean_rise
-    return masses / masses.sum(1, keepdims=True), rise
+    starts = np.flatnonzero(~joined_levels(column)[0])  # of stretches, which keep the probability of their knots
+    factors = np.add.reduceat(probabilities, starts, axis=1) / np.add.reduceat(masses, starts * PARTS, axis=1)
+    return masses * np.repeat(factors, np.diff(starts, append=last + 1) * PARTS, axis=1), rise

@@ -118,7 +118,8 @@ def summarised(column: Column, probabilities: Float[np.ndarray, "N L"], statisti
         return column.restored(column.rounded(numbers).astype(np.int64 if column.integer else np.float64))
     if isinstance(column, Ordinal) and statistic == "median":
         return decode(column, (probabilities.cumsum(1) < 0.5).sum(1))
-    return decode(column, probabilities.argmax(1))
+    every = np.ones(len(probabilities), dtype=np.bool_)
+    return decode(column, bin_probabilities(column, probabilities, every).argmax(1))
 
 
 def as_places(codes: NDArray[Any], n: int) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:

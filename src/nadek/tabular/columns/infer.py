@@ -44,6 +44,9 @@ LIKE = (
 )
 """Texts that may be something else: the pattern of all, what one of them has, and a hint."""
 
+ODD_NUMBER = re.compile(r"[+-]?(0\d.*|[\d.]{16,}|[\d.]+e[+-]?\d{3,})")
+"""Why a column of numbers is text: zeros in front, more digits or larger exponents than floats have."""
+
 LARGEST_EXACT_SINGLE = 2**24
 """`LARGEST_EXACT` of single precision."""
 
@@ -125,13 +128,14 @@ def _words(levels: list[str], n_cells: int, name: str) -> Column:
     like = (
         hint
         for pattern, part, hint in LIKE
-        if all(re.fullmatch(pattern, level) for level in levels) and any(part in level for level in levels)
+        if all(re.fullmatch(pattern, level, re.ASCII) for level in levels) and any(part in level for level in levels)
     )
     hint = next(like, None)
     if len(levels) == 2 and hint is None:
         return Binary(levels=(levels[0], levels[1]))
     if hint is not None or len(levels) > MOST_WORDS or 1 < len(levels) == n_cells:
-        message = f'column "{name}" has {len(levels)} different texts in {n_cells} rows ({listed(levels, 3)})'
+        oddest_first = sorted(levels, key=lambda level: ODD_NUMBER.fullmatch(level) is None)
+        message = f'column "{name}" has {len(levels)} different texts in {n_cells} rows ({listed(oddest_first, 3)})'
         message += "" if hint is None else f", {hint}"
         if len(levels) > MOST_LEVELS:
             raise UndecidedColumnError(f"{message}, too many for categories: leave it out", ())
