@@ -107,7 +107,6 @@ def make_app(recipes: Path = RECIPES) -> typer.Typer:
 
 
 def _command(recipes: Path, work: Work) -> Callable[..., None]:
-    """Return a command with the options of all studies."""
 
     def command(
         *,
@@ -135,7 +134,6 @@ def _command(recipes: Path, work: Work) -> Callable[..., None]:
 
 
 def _whole(name: str, study: Callable[[Workspace], Study], request: Request, workspace: Workspace) -> Study:
-    """Return a study that is run as a whole."""
     if request.row is not None:
         raise ValueError(f"--row: expected none, as {name} is run as a whole; found {request.row!r}")
     return study(workspace)

@@ -146,7 +146,6 @@ def calibration_error(p: Float[Tensor, " N"], x: Float[Tensor, " N"]) -> float:
 
 
 def _tenth(conditionals: Conditionals, confidence: Confidence, gain: Tensor, tenth: int) -> dict[str, Any]:
-    """Return the entry of the variables that are visited in a tenth of an ordering."""
     n = conditionals.x.shape[1]
     here = ((conditionals.rank * TENTHS / n).floor() == tenth).expand_as(gain)
     sign = 2 * conditionals.x - 1

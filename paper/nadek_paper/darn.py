@@ -179,7 +179,6 @@ class DARNRun:
         self.curve.append({**point, "seconds": time.perf_counter() - started})
 
     def _step(self, v: Float[Tensor, "B D"], done: int, total: int, generator: torch.Generator) -> float:
-        """Take a step on a minibatch; return its cost."""
         for group in self.optimizer.param_groups:
             group |= self.config.optimizer.settings(done / total)
         cost = self._cost(v, generator)

@@ -77,12 +77,7 @@ def estimated_job(
 ) -> Job:
     """Return the job of a row.
 
-    Args:
-        row: the row.
-        training: its training.
-        settings: those of the estimate.
-        tensors: the weights of the trained model; with the test rows, what the estimate depends on.
-        estimate: returns the figures of the trained model.
+    The estimate depends on its ``settings``, the weights ``tensors`` of the trained model, and the test rows.
     """
     workspace, recipe = training.workspace, training.recipe
     path = workspace.record(training.name)

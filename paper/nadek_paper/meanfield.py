@@ -74,7 +74,7 @@ def recipe_for(options: Mapping[str, Any], n_hidden: int, n_variables: int) -> R
 
 
 def meanfield_table(workspace: Workspace, record: Record) -> str:
-    """Return a line of Markdown for each model of the record."""
+    """Return a line of Markdown for each model."""
     rows = [(rbm_row(workspace.recipes, line["machine"]).title, line["as"], *_values(line)) for line in record["lines"]]
     return markdown(("machine", "as", "test log-likelihood", "±"), rows, words=2)
 

@@ -168,7 +168,6 @@ def _begin(x: Float[Tensor, "N D"], config: RBMConfig, below: RBM | None) -> RBM
 
 
 def _step(state: RBMState, v: Tensor, config: RBMConfig, lr: float, decay: float, generator: torch.Generator) -> None:
-    """Take a step of the training on a minibatch [B, D]."""
     rbm = state.rbm
     start = state.chains if config.chains == "persistent" else v
     state.chains = gibbs(rbm, start, config.gibbs_steps, generator)

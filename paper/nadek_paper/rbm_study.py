@@ -29,7 +29,7 @@ class RBMTraining(RowTraining):
 
     @classmethod
     def of(cls, row: Row, workspace: Workspace) -> "RBMTraining":
-        """Return the training of a row, or of a DBN's top."""
+        """Return the training of a row or DBN's top."""
         recipe = row.rbm or row.dbn
         if recipe is None:
             raise ValueError(f"{row.table}/{row.name}: expected an RBM, found a row that is none")

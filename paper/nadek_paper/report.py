@@ -63,7 +63,7 @@ def markdown_table(workspace: Workspace, rows: list[Row]) -> str:
 
 
 def notes_of(rows: list[Row]) -> str:
-    """Return every note once, with the rows that it is about."""
+    """Return every note once, with its rows."""
     rows_of_note: dict[str, list[Row]] = {}
     for row in rows:
         for note in row.notes:
@@ -88,21 +88,19 @@ def pictures_of(workspace: Workspace, page: Path) -> dict[str, str]:
 
 
 def _tables(workspace: Workspace) -> dict[str, str]:
-    """Return all tables of the page by their names: rows, spreads, and the studies that were run."""
     recipes, spreads = workspace.recipes, read_spreads(workspace)
     blocks = {name: markdown_table(workspace, read_table(recipes / name)) for name in tables(recipes)}
     if spreads is not None:
         blocks[TABLE3] = spreads_table(workspace, spreads)
     for name, path in _study_records(workspace).items():
-        record = read_record(path) if path.is_file() else None
-        if record is not None:
-            grid = None if name == MEANFIELD else read_grid(recipes / "grids" / f"{name}.toml")
-            blocks[name] = meanfield_table(workspace, record) if grid is None else grid_tables(grid, record)
+        if path.is_file() and name == MEANFIELD:
+            blocks[name] = meanfield_table(workspace, read_record(path))
+        elif path.is_file():
+            blocks[name] = grid_tables(read_grid(recipes / "grids" / f"{name}.toml"), read_record(path))
     return blocks
 
 
 def _study_records(workspace: Workspace) -> dict[str, Path]:
-    """Return the paths of the records of grids and of the mean-field study."""
     paths = {name: workspace.record(record_name(name)) for name in grids(workspace.recipes)}
     return {**paths, MEANFIELD: workspace.record(MEANFIELD)}
 
@@ -120,7 +118,6 @@ def _extras(workspace: Workspace, page: Path) -> dict[str, str]:
 
 
 def _line(row: Row, record: RowRecord | None, workspace: Workspace) -> tuple[str, ...]:
-    """Return the line of a record, or of a row without one."""
     content = dict.fromkeys(SHARED) if record is None else record.content
     has_one_ordering = content["orderings"] == content["ensemble_orderings"] == 1
     ensemble = dict.fromkeys(ENSEMBLE) if has_one_ordering else content

@@ -1,6 +1,5 @@
-"""Records of a row, read and checked."""
+"""Records of a row."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,18 +31,7 @@ def records_of(workspace: Workspace, row: Row) -> list[RowRecord]:
         path = workspace.record(row.run_name(kind))
         if path.is_file():
             content = read_record(path)
-            _check(path, content, {"table": row.table, "row": row.name, "recipe": kind})
             config = content["config"]
             current = config == row.config(kind) if row.baseline is not None else is_recipe(row.recipe(kind), config)
             records.append(RowRecord(kind, path, content, stale=not current))
     return sorted(records, key=lambda one: (one.content["best_validation"], KINDS.index(one.kind)))
-
-
-def _check(path: Path, content: Mapping[str, Any], about: Mapping[str, str]) -> None:
-    for key in (*about, *SHARED, "best_validation", "config"):
-        if key not in content:
-            raise ValueError(f"{path}: expected the key {key!r} of a record, found none")
-    for key, expected in about.items():
-        if content[key] != expected:
-            name = "-".join(about.values())
-            raise ValueError(f"{path}: expected the record of {name}, found one whose {key} is {content[key]!r}")

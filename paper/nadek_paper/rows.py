@@ -150,7 +150,7 @@ class Row:
         return replace(recipe, notes="")
 
     def run_name(self, kind: Kind) -> str:
-        """Return the name of the training's folder and of the record."""
+        """Return the name of training folder and record."""
         return f"{self.table}-{self.name}-{kind}"
 
     def about(self, kind: Kind, *, quick: bool) -> dict[str, Any]:

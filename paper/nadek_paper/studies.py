@@ -80,7 +80,7 @@ def run_study(study: Study, *, force: bool = False, watcher: Watcher | None = No
 
 
 def write_record(path: Path, record: dict[str, Any], *, lines: str) -> None:
-    """Write a record, whole or not at all; NaN becomes null.
+    """Write a record whole; NaN becomes null.
 
     The entry ``lines``, a list or a dictionary, is written last, one line an item.
     """

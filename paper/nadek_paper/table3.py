@@ -46,7 +46,7 @@ def read_spreads(workspace: Workspace) -> Spreads | None:
 
 
 def spreads_study(workspace: Workspace, *, only: str | None = None) -> Study:
-    """Return the study of all rows or one; it trains nothing."""
+    """Return the study of rows; it trains nothing."""
     spreads = read_spreads(workspace)
     if spreads is None:
         raise FileNotFoundError(f"there is no {NAME}.toml in {workspace.recipes}")

@@ -38,7 +38,6 @@ class _BatchModel:
         check_choices(self, "unknown")
 
     def _read(self, batch: Batch) -> tuple[SavedModel, Source]:
-        """Return the model, and the rows of a batch for it."""
         ids = torch.from_numpy(ids_in(batch, self.row_id))
         saved = _loaded(self.model, weights_digest(self.model))
         table = model_table(batch, saved.schema.columns, self.row_id)

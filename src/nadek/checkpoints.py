@@ -23,7 +23,7 @@ from torch import Tensor
 
 from nadek import pretrained
 from nadek.models.base import ConditionalModel
-from nadek.models.model_config import AnyConfig
+from nadek.models.model_config import AnyConfig, MemoryConfig
 from nadek.models.registry import build, build_meta
 from nadek.tabular.columns import knots, n_levels
 from nadek.tabular.schema import Schema
@@ -156,6 +156,8 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
         _check_schema(folder / SCHEMA, schema, structure)
     with damage_in(folder / WEIGHTS, READABLE):
         tensors, metadata = _read_weights(folder / WEIGHTS, config, expected)
+        if isinstance(structure, MemoryConfig):
+            _check_memory(structure, tensors)
     if metadata.get("config_sha256") != _digest_of(config["model"]):
         changed = "was changed since it was saved: it is not what the weights were trained as"
         raise ValueError(f"{folder / CONFIG} {changed}")
@@ -256,7 +258,6 @@ def _read_config(folder: Path) -> dict[str, Any]:
 def _read_weights(
     path: Path, config: dict[str, Any], expected: dict[str, Tensor]
 ) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Read weights and the metadata of their file."""
     n_bytes = sum(8 * value.numel() for value in expected.values())
     content = read_whole(path, n_bytes + LARGEST_HEADER)
     if hashlib.sha256(content).hexdigest() != config["weights_sha256"]:
@@ -266,10 +267,21 @@ def _read_weights(
         name, wanted, actual = different
         raise ValueError(f"expected {wanted or 'nothing'} as {name}, found {actual or 'nothing'}")
     for name, value in expected.items():
-        if value.is_floating_point() and not tensors[name].is_floating_point():
-            raise ValueError(f"{path}: expected floats as {name}, found {tensors[name].dtype}")
+        if value.is_floating_point() != tensors[name].is_floating_point():
+            kind = "floats" if value.is_floating_point() else "whole numbers"
+            raise ValueError(f"{path}: expected {kind} as {name}, found {tensors[name].dtype}")
     _check_finite(path, tensors)
     return tensors, metadata
+
+
+def _check_memory(structure: MemoryConfig, tensors: dict[str, Tensor]) -> None:
+    """Refuse stored rows of codes that their columns have not, and rows that were never counted."""
+    rows, most = tensors["rows"].long(), torch.tensor(structure.levels or (2,) * structure.n_variables) - 1
+    for row, column in ((rows < 0) | (rows > most)).nonzero()[:1].tolist():
+        place = f"row {row + 1}, column {column + 1} of the memory"
+        raise ValueError(f"{place}: expected a code from 0 to {most[column]}, found {rows[row, column]}")
+    if (least := tensors["seen"].min()) < 1:
+        raise ValueError(f"seen: expected each row of the memory to be counted, found {least} times")
 
 
 def _check_sizes(folder: Path, structure: Any) -> None:  # noqa: ANN401 - JSON
@@ -323,7 +335,6 @@ def _structure_of(model: ConditionalModel) -> dict[str, Any]:
 
 
 def _shapes(tensors: dict[str, Tensor]) -> dict[str, str]:
-    """Describe the shapes of weights."""
     return {name: f"weights of shape {tuple(value.shape)}" for name, value in tensors.items()}
 
 
@@ -338,7 +349,6 @@ def _serialised(tensors: dict[str, Tensor], metadata: dict[str, str]) -> bytes:
 
 
 def _tensors_in(content: bytes, path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Parse tensors and metadata of a safetensors file."""
     with damage_in(path, "a safetensors file"):
         tensors = deserialise(content)  # not `safe_open`, which opens a path twice: it may be replaced in between
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])  # eight bytes tell its length

@@ -137,7 +137,6 @@ def test_many_questions_are_counted(n, named, more, tmp_path, output):
     [
         (("--drop", "agee"), 'drop: there is no column "agee"; did you mean "age"?'),
         (("--categorical", "AGE"), 'categorical: there is no column "AGE"; did you mean "age"?'),
-        (("--drop", "E"), 'drop: there is no column "E"; did you mean "e"?'),
         (("--categorical", "age,q"), 'categorical: there is no column "q"; known are "age", "b,c", "ü", "d", "e"'),
         (("--numeric", "d", "--drop", "d,e"), 'column "d" is said to be both: numeric and drop'),
         (("--drop", 'age,"b,c"', "--drop", "ü,d,e"), "{table}: expected columns to learn from, found that all are "),
@@ -411,6 +410,8 @@ def test_wrong_command_line_points_to_help(arguments, error, tmp_path, monkeypat
         (("--set", "training.lr=2"), "unknown option training.lr; did you mean training.optimizer.lr?"),
         (("--steps", "0"), "model: steps: expected at least 1, found 0"),
         (("--hidden", "5", "--set", "model.kind=images"), "unknown option model.core"),
+        (("--set", "model.levels=[2, 3]"), "model.levels: expected it left out, as the data decide it, found [2, 3]"),
+        (("--set", "model.knots=[[]]"), "model.knots: expected it left out, as the data decide it, found [[]]"),
         (("--batch-size", "0"), "training: batch_size: expected at least 1, found 0"),
         (("--hidden", "8,x"), "model.core.hidden: expected a list, found '[8,x]'"),
         (("--lr", "nan"), "training.optimizer: lr: expected a number of at least 0, found nan"),
@@ -721,16 +722,6 @@ def test_fetching_needs_a_folder(monkeypatch):
     monkeypatch.delenv("NADEK_DATA", raising=False)
     error = fails("data", "--fetch", "mnist")
     assert error == "--fetch needs a folder to put the set into: --data-dir DIR (or NADEK_DATA)"
-
-
-# A state that does not fit
-
-
-def test_typing_error_keeps_unfinished_training(table, tmp_path, ctrl_c):
-    folder, options = tmp_path / "model", (*FIT, "--epochs", "5", "--save-every", "0", "--quiet")
-    fails("fit", table, "-o", folder, *options, code=130)
-    fails("fit", tmp_path / "tabel.csv", "-o", folder, *options, "--force")
-    ok("fit", table, "-o", folder, *options, "--resume")
 
 
 # Seeing more

@@ -31,11 +31,12 @@ from nadek.inference.sampling import level_probabilities, sample
 from nadek.inference.spread import image_distances, spread_orderings
 from nadek.models.cores import DeepConfig
 from nadek.runs.data import source_for
+from nadek.tabular.columns import Binary, Categorical
 from nadek.training import Phase, TrainingConfig, fit, prepare
 from nadek.training.defaults import defaults
 from nadek.utils.configs import encode
 from support.command import COLUMNS, FIT, answers, nadek, ok, run, write_csv
-from support.tables import read_matrix, write_table
+from support.tables import read_matrix, saved_model, write_table
 
 GALLERY = import_module("nadek.figures.model_card")
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -581,6 +582,14 @@ def test_dry_run_gives_types_and_reasons(tmp_path):
 
 
 @pytest.mark.filterwarnings("default")
+def test_dry_run_warns_as_fit_does(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n" + "1,Ja\n5,ja\n-9,Nein\n-8,Ja\n" * 5)
+    warned = ok("fit", tmp_path / "t.csv", "--dry-run", "--numeric", "x").err
+    assert '-9 in 5 cells, -8 in 5 cells of column "x"' in warned
+    assert "'Ja' and 'ja' in column \"y\"" in warned
+
+
+@pytest.mark.filterwarnings("default")
 def test_missing_word_of_one_column(tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("age,stage\n" + "99,99\n35,1\n40,99\n9,1\n" * 6)
@@ -810,6 +819,14 @@ def test_info_prints_a_model_card(mixed):
     assert card.startswith("---\nlibrary_name: nadek\n")
     assert f"\n# {mixed[0].name}\n" in card
     assert '\n| column "size" | numeric, numbers from ' in card
+
+
+def test_card_shows_odd_names_and_levels(tmp_path):
+    kinds = Binary(levels=("*no*", "_yes_")), Categorical(levels=("<b>", "[u](v)", "a_b"))
+    package.save(tmp_path / "model", saved_model(kinds, ("a|b\n<i>", "c_d")))
+    card = ok("info", tmp_path / "model", "--card").out
+    assert r"""| column "a\|b \<i>" | binary, 2 levels: '\*no\*', '\_yes\_' |""" in card
+    assert r"""| column "c_d" | categorical, 3 levels: '\<b>', '\[u](v)', 'a_b' |""" in card
 
 
 def test_info_tells_the_kinds_of_columns(mixed):

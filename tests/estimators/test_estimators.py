@@ -1007,6 +1007,18 @@ def test_indicators_name_columns_without_names(copies, columns):
     assert frame.columns == ["x0", "x1", "x2"]
 
 
+@pytest.mark.parametrize("names", [pd.MultiIndex.from_product([["a"], [1, 2, 3]]), pd.date_range("2024", periods=3)])
+def test_names_that_are_no_text_keep_their_places(copies, names, tmp_path):
+    table = pd.DataFrame(copies, columns=names)
+    model = nadek.NADEk(**QUICK).fit(table)
+    model.save(tmp_path / "model")
+    for one in (model, nadek.NADEk.load(tmp_path / "model")):
+        assert len(one.score_samples(one.sample(2))) == len(one.score_samples(table[:2])) == 2
+        with pytest.raises(ValueError, match=r'^column 1: expected ".*" as in training, found "'):
+            one.score_samples(table.iloc[:, [2, 0, 1]])
+    model.fit(copies).score_samples(table.iloc[:, [2, 0, 1]])
+
+
 @pytest.mark.parametrize("hole", ["a", "missingindicator_a"])
 def test_column_named_like_indicator_is_refused(copies, hole):
     table = pd.DataFrame(copies, columns=["a", "missingindicator_a", "c"])
@@ -1743,13 +1755,12 @@ def test_tables_that_cannot_be_learnt_from(estimator, table, error, message):
         estimator(**QUICK).fit(table)
 
 
-@pytest.mark.parametrize("n_samples", [0, -1])
-def test_so_many_samples_cannot_be_drawn(learnt, n_samples):
-    message = f"^n_samples: expected a whole number of at least 1, found {n_samples}$"
+def test_so_many_samples_cannot_be_drawn(learnt):
+    message = "^n_samples: expected a whole number of at least 1, found 0$"
     with pytest.raises(ValueError, match=message):
-        learnt.sample(n_samples)
+        learnt.sample(0)
     with pytest.raises(ValueError, match=message):
-        learnt.sample_conditional([[1, 0, np.nan]], n_samples)
+        learnt.sample_conditional([[1, 0, np.nan]], 0)
 
 
 def test_orderings_and_conditions_that_are_none(learnt, density):

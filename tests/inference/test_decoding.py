@@ -65,19 +65,6 @@ def test_ragged_decoder_equals_full_decoder(name, chunk, generator):
 
 
 @pytest.mark.slow
-@with_columns
-def test_products_in_another_dtype_cost_little(name, generator):
-    model = build(name, 70, noise=0.2)
-    ordering = orderings_of(model, 1, generator)[0]
-    x, stage = some_rows(model, 40, generator), stages(model, 40, ordering, generator)
-    exact = decode_rows(model, x, ordering, stage).log_probs.sum(1)
-    for dtype, near in ((torch.float32, 1e-3), (torch.bfloat16, 2.0)):
-        coarse = decode_rows(model, x, ordering, stage, dtype=dtype).log_probs.sum(1)
-        assert 0 < (coarse - exact).abs().max() < near
-        assert abs((coarse - exact).mean()) < near / 2
-
-
-@pytest.mark.slow
 @any_order
 def test_ragged_draws_follow_their_conditionals(name, generator, monkeypatch):
     monkeypatch.setattr("nadek.inference.sampling.SHARE_FROM", 10**9)
@@ -167,19 +154,6 @@ def test_memory_bound_keeps_chunks(name, bound_memory):
     whole = log_prob(model, x, ordering=ordering, decoder="full", chunk=2)
     bound_memory(3 * len(x) * bytes_per_row(model))  # three positions
     close(log_prob(model, x, ordering=ordering, decoder="batched", chunk=2), whole)
-
-
-@any_order
-def test_chunk_is_product_of_conditionals(name, generator):
-    """Visiting (a, b) at once: log p(a) + log p(b), each by an ordering that begins with it."""
-    model = build(name, 3)
-    x = rows(model)
-    found = log_prob(model, x, ordering=torch.tensor([2, 0, 1]), chunk=2)
-    alone = [log_prob(model, torch.where(torch.arange(3) == j, x, NAN), orderings=1)[0] for j in (2, 0)]
-    last = log_prob(model, x, ordering=torch.tensor([2, 0, 1])) - log_prob(
-        model, x.masked_fill(torch.arange(3) == 1, NAN), orderings=torch.tensor([[2, 0, 1]])
-    )
-    close(found, alone[0] + alone[1] + last[0])
 
 
 @pytest.mark.parametrize("name", ["nade-5 1hl", "mixed"])

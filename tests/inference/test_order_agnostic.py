@@ -52,6 +52,14 @@ def test_masks_follow_their_law(cells, stratified, options, generator):
     assert stats.chisquare(counts, expected * draws).pvalue > 1e-3
 
 
+@pytest.mark.parametrize(("name", "value"), [("law", "ordering"), ("law", None), ("tilt", 1.0)])
+def test_unknown_law_of_masks_is_refused(name, value):
+    masks = MaskDistribution()
+    object.__setattr__(masks, name, value)  # a type check of the tests would come first
+    with pytest.raises(ValueError, match=f"^{name}: expected .*, found {value!r}"):
+        masks.__post_init__()
+
+
 @pytest.mark.parametrize("options", [*({"tilt": tilt} for tilt in (0.0, 0.5, 0.95, 0.999)), {"law": "holes"}])
 @pytest.mark.parametrize("cells", ["1111", "1011"])
 def test_every_mask_hides_something(cells, options, generator, monkeypatch):

@@ -64,12 +64,12 @@ def test_decoders_agree_on_numbers(sharp, generator, remembers):
     torch.testing.assert_close(seen, one_by_one, rtol=0, atol=1e-11)
 
 
-SHARPNESS = (1.7, 1.0, 0.6, 1.0, 2.5)
+SHARPNESS, FOCUS = (1.7, 1.0, 0.6, 1.0, 2.5), 0.4
 
 
 @pytest.fixture
 def sharp(model):
-    config = replace(model.config, sharpness=SHARPNESS)
+    config = replace(model.config, sharpness=SHARPNESS, focus=FOCUS)
     network = IterativeNADE(config, generator=seeded()).double().eval()
     network.load_state_dict(model.state_dict())
     return network
@@ -110,7 +110,10 @@ def test_sharpness_scales_the_logits_of_answers_only(model, sharp, generator):
     x = codes(10, generator)
     x[:, 0] = torch.nan
     p, sharper = (level_probabilities(network, x)[:, 0, :4] for network in (model, sharp))
-    torch.testing.assert_close((1.7 * p.log()).softmax(1), sharper)
+    level = torch.arange(4)
+    variance = (p * level**2).sum(1, keepdim=True) - (p * level).sum(1, keepdim=True) ** 2
+    factor = 1.7 * (1 + FOCUS / (variance + 0.25))
+    torch.testing.assert_close((factor * p.log()).softmax(1), sharper)
     assert torch.equal(model(x, x.isnan())[-1], sharp(x, x.isnan())[-1])
 
 
@@ -121,6 +124,14 @@ def test_single_numbers_keep_the_probability_of_the_softmax(model, sharp, genera
     scores = model.variables.scores(model(x, x.isnan())[-1], variable)
     for found in (sharp.variables.level_log_probs(scores, variable).exp(), level_probabilities(sharp, x)[:, 4]):
         torch.testing.assert_close(found[:, [0, 3, 4]], scores.softmax(1)[:, [0, 3, 4]])
+
+
+def test_levels_beside_a_gap_are_not_joined(generator):
+    variables, scores = variables_of((6,), [(2.5,)], [1.7]), torch.randn(6, generator=generator)
+    zeros = torch.zeros(20_000, dtype=torch.long)
+    drawn = variables.sample(scores.expand(20_000, 6), zeros, torch.rand(20_000, 2, generator=generator))
+    assert not ((drawn > 2) & (drawn < 3)).any()
+    assert (drawn <= 2).double().mean() == pytest.approx(scores.softmax(0)[:3].sum().item(), abs=0.012)
 
 
 def test_costs_are_cross_entropies_of_weights(model, generator):

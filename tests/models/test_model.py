@@ -91,12 +91,10 @@ def test_residual_core_carries_stream_if_requested(generator):
     ("make", "message"),
     [
         (lambda: ModelConfig(n_variables=0), "n_variables: expected at least 1, found 0"),
-        (lambda: ModelConfig(n_variables=2, steps=0), "steps: expected at least 1, found 0"),
         (lambda: ModelConfig(n_variables=2, steps=2.5), "steps: expected a whole number, found 2.5"),
         (lambda: ModelConfig(n_variables=2, init_std=-0.1), "init_std: expected a number of at least 0, found -0.1"),
         (lambda: ModelConfig(n_variables=2, fill="noise"), "fill: expected one of 'mean', 'zero'"),
         (lambda: ModelConfig(n_variables=2, ordering=(0, 0)), "ordering: expected each of 0..1 once"),
-        (lambda: DeepConfig(hidden=()), "at least one layer"),
         (lambda: DeepConfig(dropout=1.0), "dropout: expected at least 0 and below 1, found 1.0"),
         (lambda: DeepConfig(activation="swish"), "activation: expected one of 'tanh', 'sigmoid'"),
         (lambda: AlternatingConfig(hidden=(3,)), "at least two hidden layers"),

@@ -8,7 +8,7 @@ import torch
 from nadek_paper.dbn_study import DBN
 from nadek_paper.importance import log_bernoulli, sampled_scores
 from nadek_paper.rbm import RBM, RBMConfig, fit_rbm
-from support.paper_rows import StopError, exact_log_partition, machine, states
+from support.paper_rows import exact_log_partition, machine, states
 
 
 def exact(model, v):
@@ -92,18 +92,3 @@ def test_top_learns_how_hidden_units_go_together(generator):
     )
     assert before.item() == pytest.approx(-3 * math.log(2), abs=0.3)
     assert before + 0.3 < after < -math.log(2)
-
-
-def test_training_of_the_top_resumes_exactly(generator):
-    first = RBM(*(tensor.float() for tensor in vars(machine(3, 4, generator)).values()))
-    x, kept = (torch.rand(60, 4, generator=generator) < 0.4).float(), {}
-    config = RBMConfig(hidden=5, epochs=3, batch_size=20)
-    whole = learn(x, first, config)
-
-    def stop(state, _):
-        kept["state"] = state
-        raise StopError
-
-    with pytest.raises(StopError):
-        learn(x, first, config, on_epoch=stop)
-    assert torch.equal(learn(x, first, config, resume=kept["state"]).average.W, whole.average.W)

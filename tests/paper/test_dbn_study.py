@@ -102,7 +102,6 @@ def test_top_of_another_first_layer_is_refused(tmp_path):
         (("[dbn]", "[rbm.training]\nhidden = 1\nepochs = 1\n[dbn]"), "rbm: expected no recipes beside it"),
         (("[dbn]", "[recipes.modern.model]\nn_variables = 64\n[dbn]"), "dbn: expected no recipes beside it"),
         (('"digits"', '"nltcs"'), "expected an RBM of nltcs, found table9/rbm, which is one of digits"),
-        (("table9/rbm", "table9/dbn"), "table9/dbn: expected an RBM, found a row that is none"),
     ],
 )
 def test_errors_are_named(change, message, tmp_path):

@@ -212,15 +212,6 @@ def test_two_processes_share_a_cell(tmp_path, monkeypatch):
     assert not folder.exists()
 
 
-def test_changed_cell_is_rerun(done, tmp_path, monkeypatch):
-    folder, _, _ = done
-    changed = read_grid(folder / "recipes" / "grids" / "which.toml")
-    cell = replace(changed.cells[0], part=replace(changed.cells[0].part, orderings=3))
-    monkeypatch.setattr(STUDY, "score", forbidden)
-    with pytest.raises(AssertionError):
-        run_grid(replace(changed, cells=(cell,)), workspace_in(folder))
-
-
 @pytest.mark.parametrize("change", [{"train_rows": 60}, {"train_rows": None}, {"data": "other digits"}])
 def test_model_of_other_rows_is_refused(change, tmp_path):
     grid = write_grid(tmp_path)

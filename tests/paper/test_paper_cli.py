@@ -76,7 +76,6 @@ def test_interruption_names_the_next_step(folder):
     ("arguments", "message"),
     [
         (("table8",), "No such command 'table8'"),
-        (("grids", "what"), "No such command 'what'"),
         (("meanfield", "--row", "x"), "--row: expected none, as meanfield is run as a whole; found 'x'"),
         (("table9", "--row", "x"), "table9 has no row 'x'; known are: nade-2, rbm"),
         (("table9", "--row", "rbm"), "row rbm has no recipe 'modern': its value is only cited"),
@@ -86,7 +85,6 @@ def test_interruption_names_the_next_step(folder):
 )
 def test_mistakes_end_in_one_line(arguments, message, folder):
     write_recipe(folder, "meanfield.toml", "")
-    write_recipe(folder, "grids/which.toml", "")
     code, out, err = paper(*arguments, folder=folder)
     assert (code in (1, 2), out) == (True, "")
     (line,) = err.splitlines()

@@ -22,18 +22,16 @@ from nadek_paper.meanfield import meanfield_study, read_meanfield, recipe_for
 from nadek_paper.rbm import Estimate, fit_rbm
 from nadek_paper.rbm_start import from_rbm
 from nadek_paper.rbm_study import RBMTraining, begin_as_rbm_row, rbm_row
-from nadek_paper.report import markdown_table, summary, write_report
+from nadek_paper.report import markdown_table, write_report
 from nadek_paper.rows import names_rbm, read_row, read_table, tables
 from nadek_paper.studies import run_study
 from nadek_paper.workspace import RECIPES, Workspace
 from support.paper_rows import (
-    StopError,
     Watched,
     exact_log_partition,
     forbidden,
     recipe_text,
     run_row,
-    stop,
     workspace_in,
     write_recipe,
 )
@@ -76,30 +74,11 @@ def test_estimate_is_near_exact_likelihood(done):
     assert len(record["curve"]) == 3
 
 
-def test_tables_call_it_an_estimate(done):
-    folder, row, record = done
-    line = markdown_table(workspace_in(folder), [row]).splitlines()[2]
-    assert line.startswith(f"| RBM | modern | -30.00 | {record['test_log_likelihood']:.2f} | ")
-    assert line.endswith("| estimate, 300 rows | – | – | – | – |")
-    entry = summary(workspace_in(folder))["table9"]["rbm"]
-    assert (entry["stale"], entry["ensemble"]) == (False, None)
-
-
 def test_finished_rbm_is_not_rerun(done, monkeypatch):
     folder, row, record = done
     monkeypatch.setattr(RBM_STUDY, "fit_rbm", forbidden)
     monkeypatch.setattr(RBM_STUDY, "log_partition", forbidden)
     assert run_row(row, "modern", workspace_in(folder)) == record
-
-
-def test_rbm_training_resumes(done, tmp_path):
-    _, _, record = done
-    row = read_row(write(tmp_path))
-    with pytest.raises(StopError):
-        run_row(row, "modern", workspace_in(tmp_path), watch=Watched(stop))
-    again = run_row(row, "modern", workspace_in(tmp_path), watch=(watched := Watched()))
-    assert [epoch.epoch for epoch in watched.epochs] == [2, 3]
-    assert again["test_log_likelihood"] == record["test_log_likelihood"]
 
 
 CHOOSING = ROW.replace("[rbm.annealing]", "[rbm.choice]\nevery = 2\nannealing = { temperatures = 30 }\n[rbm.annealing]")
@@ -161,8 +140,6 @@ def test_record_of_chosen_epoch(tmp_path):
             ("[rbm.annealing]", "[rbm.choice]\nevery = 0\n[rbm.annealing]"),
             "rbm.choice: every: expected at least 1, found 0",
         ),
-        (("notes", "cited = true\nnotes"), "cited: expected a value of the paper and no recipes"),
-        (("[rbm.training]", "[recipes.modern.model]\nn_variables = 64\n[rbm.training]"), "rbm: expected no recipes"),
     ],
 )
 def test_rbm_row_errors_are_named(change, message, tmp_path):

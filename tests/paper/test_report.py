@@ -115,26 +115,6 @@ def test_damaged_record_is_named(content, tmp_path):
         summary(workspace_in(tmp_path))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"row": "nade-5"}, "expected the record of table9-nade-2-modern, found one whose row is 'nade-5'"),
-        ({"table": "table8"}, "expected the record of table9-nade-2-modern, found one whose table is 'table8'"),
-        ({"recipe": "paper"}, "expected the record of table9-nade-2-modern, found one whose recipe is 'paper'"),
-        *(({key: ...}, f"expected the key '{key}' of a record") for key in ("row", "standard_error", "config")),
-    ],
-)
-def test_record_of_another_row_is_named(change, message, tmp_path):
-    row = read_row(write_row(tmp_path))
-    made_up(tmp_path, row, "paper")
-    made_up(tmp_path, row, "modern", **{key: value for key, value in change.items() if value is not ...})
-    path = record_of(tmp_path, row)
-    record = {key: value for key, value in json.loads(path.read_text()).items() if change.get(key) is not ...}
-    path.write_text(json.dumps(record))
-    with pytest.raises(ValueError, match=rf"table9-nade-2-modern.json: {message}"):
-        summary(workspace_in(tmp_path))
-
-
 def test_empty_report_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="there are no tables in"):
         write_report(workspace_in(tmp_path), tmp_path / "results.md")

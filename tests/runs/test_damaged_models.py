@@ -4,15 +4,17 @@ import os
 
 import pytest
 import torch
+from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from nadek.checkpoints import SavedModel, _digest_of_state, load_saved, load_state, save
 from nadek.models import IterativeNADE, ModelConfig, nade_k
+from nadek.models.memory import MemoryModel
 from nadek.tabular.columns import Binary, Categorical, Numeric
 from nadek.tabular.schema import Schema
 from nadek.training import AdamW, Phase, TrainingConfig, TrainingState, fit, prepare
 from support.damage import JSON_FILES as NAMES
-from support.damage import edit
+from support.damage import edit, reseal
 
 KINDS = (
     Binary(levels=("no", "yes")),
@@ -51,6 +53,25 @@ def test_pipes_are_no_states(tmp_path):
     os.mkfifo(tmp_path / "training.safetensors")
     with pytest.raises(ValueError, match=r"training\.safetensors: expected a file"):
         load_state(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("rows", torch.tensor([[0, 1], [2, 0]]), "row 2, column 1 of the memory: expected a code from 0 to 1, found 2"),
+        ("rows", torch.tensor([[0, -1], [1, 0]]), "row 1, column 2 of the memory: expected a code .* found -1"),
+        ("rows", torch.full((2, 2), 0.5), "expected whole numbers as rows, found torch.float32"),
+        ("seen", torch.tensor([1, 0]), "seen: expected each row of the memory to be counted, found 0 times"),
+        ("seen", torch.tensor([1, torch.nan]), "expected whole numbers as seen, found torch.float32"),
+    ],
+)
+def test_forged_memories_are_refused(name, value, message, tmp_path):
+    save(tmp_path, SavedModel(MemoryModel(nade_k(2, hidden=(4,)), torch.eye(2, dtype=torch.uint8)), Schema()))
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(save_tensors(load_tensors(path.read_bytes()) | {name: value}))
+    reseal(tmp_path)
+    with pytest.raises(ValueError, match=rf"model\.safetensors: .*{message}"):
+        load_saved(tmp_path)
 
 
 @pytest.mark.parametrize(

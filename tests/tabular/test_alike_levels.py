@@ -1,12 +1,15 @@
 """Answers that differ in spaces or capital letters only are told once."""
 
+import io
 import warnings
 
 import pandas as pd
 import pytest
 
+from nadek.tabular.csv import read_csv
 from nadek.tabular.frames import read_frame
-from nadek.tabular.learn_schema import learn_columns
+from nadek.tabular.learn_schema import learn_columns, learn_schema
+from nadek.tabular.user_options import Choices
 
 OPTIONS = {"n_bins": 16, "categorical_features": [], "numeric_features": []}
 
@@ -24,3 +27,10 @@ def test_different_levels_are_not_told():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         learn_columns(read_frame(genes), OPTIONS, keep_empty=False)
+
+
+def test_quotes_behind_spaces_are_told():
+    (table,) = read_csv(lambda: io.BytesIO(b'town,ill\nBern, "yes"\nUlm, "no"\n'), where="t")
+    told = """^t: these are learnt with the quotes around them, .*: '"no"', '"yes"' in column "ill"; if they shall"""
+    with pytest.warns(UserWarning, match=told):
+        learn_schema(table, Choices())

@@ -503,6 +503,36 @@ def skew(size):
     return np.random.default_rng(1).lognormal(size=size)
 
 
+@pytest.mark.parametrize("decimals", [None, 2])
+def test_no_number_is_drawn_in_a_gap(decimals):
+    rng = np.random.default_rng(0)
+    values = np.append(rng.normal(1000, 200, 960), rng.normal(1e5, 3000, 40))
+    column = infer(values if decimals is None else values.round(decimals), name="x")
+    (gap,) = column.gaps
+    assert column.edges[gap] > 9e4
+    assert gap > 2
+    assert n_levels(column) <= 16
+    drawn = draw(column, rng.integers(0, n_levels(column), 20_000), rng=rng)
+    assert not ((drawn > 3000) & (drawn < 8e4)).any()
+
+
+@pytest.mark.parametrize("share", [0.03, 0.1])
+@pytest.mark.parametrize("most", [np.inf, 95_000])
+def test_a_number_that_stands_out_has_its_own_bin(share, most):
+    """No pay, or the cap of a survey, or no change; other frequent numbers have none."""
+    rng = np.random.default_rng(0)
+    pay = np.round(np.exp(rng.normal(10.5, 0.4, 1000))).clip(max=most)
+    rare = rng.random(1000) < share
+    for values, special in (
+        (np.where(rare, 0 if most == np.inf else most, pay), 0 if most == np.inf else most),
+        (np.where(rare, 0, pay - 40_000), 0),
+    ):
+        column = infer(values, name="pay", kind="numeric")
+        assert special in [(column.low, *column.edges)[place] for place in column.single]
+    assert not infer(np.where(rare, 30_000, pay), name="pay", kind="numeric").single
+    assert not infer(np.repeat(np.arange(60), 20), name="age", kind="numeric").single
+
+
 @pytest.mark.parametrize("slope", [-2, 0, 2])
 @pytest.mark.parametrize(
     "values",
@@ -513,10 +543,12 @@ def skew(size):
         *(np.append(skew(600), [2.0] * 99), np.append(9 * skew(500), [4.5] * 90 + [65.25] * 90).round(2)),
         (10 * skew(900)).round(),
         np.append(np.zeros(500), 3 + skew(40)),
+        *(np.append(500 + skew(60), skew(500)), np.append(500 + skew(60), skew(500)).round(2)),
         *(np.repeat(few, 9) for few in ([9.99, 19.99, 49.99], [1000, 2000, 5000], [0.5, 1.5, 2.5], 300 * skew(10))),
     ],
     ids=[
         *("normal", "even", "skewed", "many zeros", "cents", "many twos", "many cents", "whole", "a gap"),
+        *("two sides", "cents on two sides"),
         *("prices", "whole prices", "halves", "irregular"),
     ],
 )

@@ -181,6 +181,26 @@ def test_observed_dates_keep_their_nanoseconds():
     pd.testing.assert_series_equal(filled["when"][observed], frame["when"][observed])
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [
+        date,
+        datetime,
+        pd.Timestamp,
+        lambda *day: np.datetime64(date(*day)),
+        lambda *day: pd.Timestamp(*day, 3, tz="Europe/Zurich"),
+        lambda *day: datetime(*day, 3, tzinfo=timezone(timedelta(hours=2))),
+    ],
+)
+def test_date_objects_are_filled_in_kind(kind):
+    cells = [*(kind(2024, 1, day) for day in range(1, 29)), None]
+    frame = pd.DataFrame({"day": pd.Series(cells, dtype=object), "n": range(29)})
+    imputer = NADEkImputer(max_iter=1, random_state=0).fit(frame)
+    for days in (imputer.transform(frame)["day"], imputer.fit_transform(frame.to_numpy())[:, 0]):
+        assert len({(type(day), getattr(day, "tzinfo", None)) for day in (cells[0], *days)}) == 1
+        assert cells[0] <= list(days)[28] <= cells[27]
+
+
 def test_zones_are_one_time():
     east = timezone(timedelta(hours=2))
     times = [datetime(2020, 1, 1, 12, tzinfo=east), datetime(2020, 1, 1, 10, tzinfo=UTC)]

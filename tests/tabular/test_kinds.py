@@ -13,7 +13,7 @@ from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.cores import DeepConfig
 from nadek.runs.data import kinds_of, open_training, source_for
 from nadek.tabular.columns import Binary, Categorical, Numeric, Ordinal, n_levels
-from nadek.tabular.encode import encode_by_schema
+from nadek.tabular.encode import encode_by_schema, schema_labels
 from nadek.tabular.files import read_file as read
 from nadek.tabular.learn_schema import UndecidedColumnsError
 from nadek.tabular.schema import Schema
@@ -354,6 +354,14 @@ def test_nameless_column_gets_no_duplicate_label(tmp_path):
     source = opened(tmp_path / "t.csv", Choices(drop=tuple(error.value.remedies)))
     assert source.schema.columns == ("1", "2", "sex")
     assert source.schema.dropped == ("",)
+
+
+@pytest.mark.parametrize("drop", [(), ("x",), ("2",)])
+def test_stand_in_for_a_name_keeps_its_number(drop, tmp_path):
+    (tmp_path / "t.csv").write_text("x,2,,sex\n0,1,0,f\n1,0,?,m\n1,0,1,m\n")
+    schema = opened(tmp_path / "t.csv", Choices(drop=drop, missing=("3=?",))).schema
+    assert schema.missing_in == (("3", "?"),)
+    assert schema_labels(schema, 4 - len(drop))[-2:] == ("3", "sex")
 
 
 def test_all_questions_are_asked_at_once(table):

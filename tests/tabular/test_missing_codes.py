@@ -8,7 +8,7 @@ import pytest
 
 from nadek.tabular.frames import read_array, read_frame
 from nadek.tabular.learn_schema import learn_columns
-from nadek.tabular.missing_codes import missing_code, missing_date
+from nadek.tabular.missing_codes import missing_codes, missing_dates
 
 OPTIONS = {"n_bins": 16, "categorical_features": [], "numeric_features": []}
 
@@ -16,20 +16,26 @@ OPTIONS = {"n_bins": 16, "categorical_features": [], "numeric_features": []}
 @pytest.mark.parametrize(
     ("numbers", "expected"),
     [
-        ([0, 1, 2, -1, -1], (-1, 2)),
-        ([20, 30, 45, 999, 999, 999], (999, 3)),
-        ([20.5, 60, 80, 99, 99], (0, 0)),  # not far from the others
-        ([20, 30, -99], (0, 0)),  # once: a typing error
-        ([20, 30, -99, -99, -98, -98], (0, 0)),
-        ([-1, 0, 1, -1], (0, 0)),
-        ([-2.5, 1, 3, -2.5], (0, 0)),
-        ([1, 2, 3, 9, 9, 9], (0, 0)),  # may be an answer
-        ([-99, -99, 5, 5], (0, 0)),
-        ([], (0, 0)),
+        ([0, 1, 2, -1, -1], {-1: 2}),
+        ([20, 30, 45, 999, 999, 999], {999: 3}),
+        ([20.5, 60, 80, 99, 99], {}),  # not far from the others
+        ([20, 30, -99], {}),  # once: a typing error
+        ([20, 30, -99, -99, -98, -98], {-99: 2, -98: 2}),
+        ([1, 2, 5, -8, -8, -9, -9, -9], {-9: 3, -8: 2}),
+        ([1, 2, 5, 97, 97, 98, 98, 99, 99], {97: 2, 98: 2, 99: 2}),
+        ([18, 40, 85, 998, 998, 999, 999], {998: 2, 999: 2}),
+        ([18, 40, -77, -77, -7, -7], {}),  # of one and of two digits
+        ([*range(-9, 30)] * 2, {}),  # degrees
+        ([-2, -1, 0, 1, 2] * 2, {}),
+        ([-1, 0, 1, -1], {}),
+        ([-2.5, 1, 3, -2.5], {}),
+        ([1, 2, 3, 9, 9, 9], {}),  # may be an answer
+        ([-99, -99, 5, 5], {}),
+        ([], {}),
     ],
 )
 def test_missing_code(numbers, expected):
-    assert missing_code(np.array(numbers, dtype=np.float64)) == expected
+    assert missing_codes(np.array(numbers, dtype=np.float64)) == expected
 
 
 def test_all_columns_in_one_warning():
@@ -52,7 +58,7 @@ def test_integers_with_missing_cells_and_objects():
 )
 def test_missing_date(code, count):
     dates = np.array([code, "1960-03-01", "1999-06-02", "2005-01-01", code], dtype="M8[s]")
-    assert missing_date(dates if count else dates[:-1]) == (np.datetime64(code if count else "1900-01-01"), count)
+    assert missing_dates(dates if count else dates[:-1]) == ({np.datetime64(code): count} if count else {})
 
 
 def test_far_dates_are_told():

@@ -51,6 +51,15 @@ def test_type_names_lead_back(kind):
     assert type_of(str(kind)) == kind
 
 
+def test_saved_arrow_template_keeps_order_of_categories(tmp_path):
+    codes, words = pa.array([0, 1] * 20), pa.array(["low", "high", "beyond", "all"])
+    table = pa.table({"a": pa.DictionaryArray.from_arrays(codes, words, ordered=True), "b": codes})
+    nadek.NADEk(**QUICK, n_orderings=1).fit(table).save(tmp_path / "model")
+    new = nadek.NADEk.load(tmp_path / "model").sample(3)
+    assert new.schema == table.schema
+    assert new["a"].chunk(0).dictionary == words
+
+
 @pytest.mark.parametrize("name", ["", "struct<a: int8>", "os.system", "dictionary<values=x, indices=y>", "int8"])
 def test_types_that_hold_no_fractions_change_nothing(name):
     values = np.array([0.5, 1.0])

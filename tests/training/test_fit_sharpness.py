@@ -16,8 +16,8 @@ LEVELS, KNOTS = (6, 3, 5), ((), None, (0, 4))
 MEAN = torch.tensor([1, 3, 8, 4, 2, 1, 1, 2, 3, 4, 1, 6, 2, 1.0])
 
 
-def network(sharpness=None):
-    config = ModelConfig(n_variables=3, levels=LEVELS, knots=KNOTS, sharpness=sharpness)
+def network(sharpness=None, focus=None):
+    config = ModelConfig(n_variables=3, levels=LEVELS, knots=KNOTS, sharpness=sharpness, focus=focus)
     model = IterativeNADE(config, generator=seeded()).double().eval()
     with torch.no_grad():
         model.b.copy_(MEAN.log())
@@ -26,6 +26,13 @@ def network(sharpness=None):
 
 def rows(n, sharpness):
     return sample(network(sharpness), n, generator=seeded(1))
+
+
+def factors(model):
+    """Those of the logits, which are the same in all rows."""
+    p = [part.softmax(0) for part in MEAN.double().log().split(LEVELS)]
+    variances = [(one * (torch.arange(len(one)) - one @ torch.arange(len(one)).double()) ** 2).sum() for one in p]
+    return [s * (1 + model.config.focus / (v + 0.25)) for s, v in zip(model.config.sharpness, variances, strict=True)]
 
 
 def fitted(x, **options):
@@ -37,10 +44,10 @@ def fitted(x, **options):
 @pytest.mark.parametrize("sharpness", [(1.0, 1.0, 1.0), (2.5, 1.0, 0.5)])
 def test_sharpness_is_that_of_the_rows(sharpness):
     model = fitted(rows(4000, sharpness))
-    assert np.log(model.config.sharpness) == pytest.approx(np.log(sharpness), abs=0.15)
+    assert np.log(factors(model))[[0, 2]] == pytest.approx(np.log(sharpness)[[0, 2]], abs=0.15)
     assert model.config.sharpness[1] == 1
     assert model.variables.densities.sharpness.tolist() == list(model.config.sharpness)
-    untouched = replace(model.config, sharpness=None)
+    untouched = replace(model.config, sharpness=None, focus=None)
     assert untouched == network().config
     for name, value in network().state_dict().items():
         assert torch.equal(model.state_dict()[name], value)
@@ -54,8 +61,21 @@ def test_numbers_learn_from_each_other():
     """Where one number is much sharper, another one that is hardly ever observed is a little, too."""
     x = rows(100, (3.0, 1.0, 1.0))
     x[1:, 2] = torch.nan
-    of_first, _, of_last = fitted(x).config.sharpness
-    assert of_first > of_last > 1
+    of_first, _, of_last = factors(fitted(x))
+    assert min(of_first, of_last) > 1.2
+
+
+@pytest.mark.parametrize("focus", [0.0, 1.6])
+def test_focus_is_that_of_the_rows(focus):
+    """Of two numbers the network is sure of one; those of both are drawn with the same focus."""
+    model = network((1.0, 1.0, 1.0), focus)
+    with torch.no_grad():
+        model.b[:6] *= 4
+    x = sample(model, 4000, generator=seeded(1))
+    model.config = replace(model.config, focus=0.0)
+    fit_sharpness(model, prepare(x, levels=LEVELS, knots=KNOTS), generator=seeded(2))
+    assert model.config.focus == focus
+    assert model.variables.densities.focus == focus
 
 
 def test_a_typing_error_does_not_decide():

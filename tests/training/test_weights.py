@@ -54,10 +54,12 @@ def table():
 @pytest.mark.parametrize("kind", [nadek.NADEk, nadek.NADEkImputer])
 def test_rows_of_weight_0_are_not_there(kind, table):
     weights = np.arange(400) % 3 > 0
+    table = np.column_stack([table, np.random.default_rng(1).normal(size=400) + 1000 * ~weights])
     model = kind(max_iter=3, random_state=0, memory=False).fit(table, sample_weight=2.0 * weights)
     without = kind(max_iter=3, random_state=0, memory=False).fit(table[weights])
     for one, other in zip(model.network_.parameters(), without.network_.parameters(), strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=0)
+    assert model.columns_ == without.columns_
 
 
 def test_a_weighted_survey_is_that_of_the_population(table):

@@ -188,7 +188,6 @@ def test_wrong_training_option_is_named(training, error):
     [
         ({"modle": {}}, "unknown option modle; did you mean model?"),
         ({"lr": 0.1}, "unknown option lr; did you mean training.optimizer.lr?"),
-        ({"lrr": 0.1}, "unknown option lrr; did you mean training.optimizer.lr?"),
         ({"dropout": 0.1}, "unknown option dropout; did you mean model.dropout or model.core.dropout?"),
         # it stands in a list
         (

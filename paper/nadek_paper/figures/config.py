@@ -99,5 +99,5 @@ class Picture:
 
 
 def read_pictures(recipes: Path, *, only: str | None = None) -> list[Picture]:
-    """Read all pictures, sorted by name, or the one called ``only``."""
+    """Read all pictures by name, or only one."""
     return [read_config(Picture, path, name=path.stem) for path in files_of(recipes / "figures", only, "figure")]

@@ -1,1 +1,1 @@
-"""Grids of small trainings: their options, their run and their tables."""
+"""Grids of small trainings: options, run and tables."""

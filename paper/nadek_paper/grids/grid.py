@@ -76,8 +76,6 @@ class Grid:
 
 @dataclass(frozen=True, kw_only=True)
 class _Head:
-    """The plain options of a file."""
-
     title: str
     seeds: tuple[int, ...] = (0,)
     keep: bool = False

@@ -144,7 +144,7 @@ def current(grid: Grid, cells: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _digest(cell: Cell) -> str:
-    """Return a digest of all that a cell's numbers depend on.
+    """Digest all that a cell's numbers depend on.
 
     The option ``memory``, which came later, counts only where there is one.
     """

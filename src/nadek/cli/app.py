@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def run_app(app: typer.Typer, name: str) -> None:
-    """Run a command line; a user error ends in one line."""
+    """Run a command line; user errors take one line."""
     prefix = "" if as_json_lines() else "nadek: "
     warnings.showwarning = lambda message, *_: say(f"{prefix}{message}", level="warning")
     try:
@@ -121,7 +121,6 @@ def _is_about_memory(error: Exception) -> bool:
 
 
 def _usage(error: Any) -> str:  # noqa: ANN401 - a class without a public name
-    """Return the usage error and the help to read."""
     verb = "nadek" if error.ctx is None else error.ctx.command_path
     message = _one_line(error.format_message().replace("Value error, ", ""))
     return f"{message.rstrip('.')}; see {verb} --help"

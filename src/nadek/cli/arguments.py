@@ -1,4 +1,4 @@
-"""Arguments and options that several verbs share, and groups of options."""
+"""Arguments and options that several verbs share."""
 
 import inspect
 import os
@@ -184,7 +184,7 @@ def some_folder(path: str | Path) -> Path:
 
 
 def check_file(path: Path | None, suffixes: tuple[str, ...] = SUFFIXES, *, force: bool) -> None:
-    """Refuse an output file that cannot be written, before the work."""
+    """Refuse an output file that cannot be written."""
     if path is None:
         return
     if not path.name.lower().endswith(suffixes):

@@ -11,7 +11,7 @@ import numpy as np
 
 from nadek.tabular.columns import Binary, Column, Numeric, describe, is_plain
 from nadek.tabular.encode import schema_labels
-from nadek.tabular.learn_schema import Learnt, learn_each
+from nadek.tabular.learn_schema import Learnt, learn_each, warn_of_doubts
 from nadek.tabular.names import quoted
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import OtherTypeError, Table
@@ -74,6 +74,8 @@ def column_reasons(table: Table, choices: Choices) -> list[tuple[str, str, int |
             with suppress(OtherTypeError):
                 missing = int(table.is_missing(j).sum())
         reasons.append((label, kind, missing, reason.removeprefix(f'column "{label}" ')))
+    types = {j: one[0] for j, label in enumerate(table.labels) if isinstance(one := learnt.get(label), tuple)}
+    warn_of_doubts(table, types)
     return reasons
 
 

@@ -57,7 +57,7 @@ def show_line(text: str) -> None:
 
 
 def as_json_lines() -> bool:
-    """Return True if messages are to be lines of JSON: NADEK_LOG=json."""
+    """Return True if NADEK_LOG asks for JSON."""
     return os.environ.get("NADEK_LOG") == "json"
 
 

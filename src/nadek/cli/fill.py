@@ -142,7 +142,8 @@ def impute(
                 whole.write(writer, columns)
             n_filled += int(source.missing.sum())
             progress(source.first_row + len(x), stream.n_rows)
-    say(_filled(n_filled, stream.n_rows, len(kinds)), quiet=table.quiet)
+    done = "gave probabilities of" if probabilities else "filled"
+    say(_filled(n_filled, stream.n_rows, len(kinds), done), quiet=table.quiet)
 
 
 @with_groups
@@ -188,8 +189,8 @@ def complete(
     say(f"{line}; mean log-probability of a row's completion: {mean:.3f} nats", quiet=table.quiet)
 
 
-def _filled(n_cells: int, n_rows: int, n_columns: int) -> str:
-    return f"filled {n_cells} of {n_rows * n_columns} cells in {n_rows} rows"
+def _filled(n_cells: int, n_rows: int, n_columns: int, done: str = "filled") -> str:
+    return f"{done} {n_cells} of {n_rows * n_columns} cells in {n_rows} rows"
 
 
 def _missing_levels(saved: SavedModel, source: Source) -> Iterator[dict[str, NDArray[Any]]]:

@@ -264,7 +264,6 @@ def _stoppable(output: Path, run: RunOptions, world: World) -> Iterator[None]:
 
 
 def _show_reasons(data: str, choices: Choices, form: CsvFormat, *, as_json: bool) -> None:
-    """Show the columns with their types and the reasons."""
     if data in names():
         raise ValueError(f"--dry-run: {data!r} is a known data set, whose columns are all of 0 and 1")
     rows = column_reasons(open_table(data, form), choices)

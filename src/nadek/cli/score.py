@@ -102,7 +102,6 @@ def evaluate(
 def _show_record(
     record: dict[str, Any], table: TableOptions, show: Callable[[dict[str, Any]], None], *, as_json: bool
 ) -> None:
-    """Write a record to a file, and print it."""
     if table.output is not None:
         show_json(record, table.output)
     (show_json if as_json else show)(record)
@@ -187,7 +186,7 @@ def _worst(before: dict[str, Tensor], columns: dict[str, Tensor], n_rows: int) -
 
 
 def _orderings(saved: SavedModel, number: int, seed: int, *, spread: bool) -> int | Tensor:
-    """Return orderings that spread out, or the number of random ones."""
+    """Return spread orderings, or the number of random ones."""
     if not spread:
         return number
     if (shape := saved.schema.image_shape) is None:
@@ -196,7 +195,6 @@ def _orderings(saved: SavedModel, number: int, seed: int, *, spread: bool) -> in
 
 
 def _check_complete(source: Source, names: Sequence[str], data: str) -> None:
-    """Refuse rows with missing cells."""
     missing = source.x.isnan().nonzero()
     if len(missing):
         row, column = missing[0].tolist()

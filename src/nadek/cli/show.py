@@ -1,5 +1,6 @@
-"""``nadek info``, ``nadek data`` and ``nadek draw``: models, data sets, pictures."""
+"""``nadek info``, ``nadek data`` and ``nadek draw``."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -57,7 +58,7 @@ def info(
         return
     rows = _about(saved, facts)
     if card:
-        lines = [f"| {label} | {text.replace('|', chr(92) + '|')} |" for label, text in rows]
+        lines = [f"| {_as_markdown(label)} | {_as_markdown(text)} |" for label, text in rows]
         show_line(CARD.format(name=model.name, facts="\n".join(lines)))
         return
     show_table(str(model), ["", ""], [list(map(escape, row)) for row in rows])
@@ -84,8 +85,12 @@ To be added by hand: where the rows come from, whom they leave out, what the mod
 """Model card in the form of the hubs: facts as YAML, then Markdown."""
 
 
+def _as_markdown(text: str) -> str:
+    """Return a text as Markdown that shows it as it is, in one line."""
+    return re.sub(r"[\\`*\[<&|~]|\b_|_\b", r"\\\g<0>", " ".join(text.splitlines()))
+
+
 def _about(saved: SavedModel, facts: dict[str, Any]) -> list[list[str]]:
-    """Return labels and texts about a model."""
     config = saved.model.config
     rows = [
         ["variables", f"{config.n_variables:,}"],
@@ -103,7 +108,6 @@ def _about(saved: SavedModel, facts: dict[str, Any]) -> list[list[str]]:
 
 
 def _show_unfinished(model: Path, history: Sequence[Epoch], *, as_json: bool) -> None:
-    """Show how far a training is."""
     if as_json:
         show_json({"unfinished": True, **(asdict(history[-1]) if history else {})})
         return
@@ -172,7 +176,6 @@ def draw(
 
 
 def _structure(model: dict[str, Any]) -> list[list[str]]:
-    """Return lines about the structure of a network."""
     if model.get("kind") == "memory":
         missing = ", some with missing cells" if model["holes"] else ""
         return [*_structure(model["network"]), ["holds training rows", f"{model['n_rows']:,} different ones{missing}"]]

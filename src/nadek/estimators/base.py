@@ -161,19 +161,23 @@ class NADEkBase(SavedEstimator):
     def _fit(
         self, X: MatrixLike, X_val: MatrixLike | None = None, weights: ArrayLike | None = None
     ) -> tuple[Table, NDArray[np.int64]]:
-        """Fit to a table; return it and the rows held out."""
+        """Fit; return the table and the rows held out."""
         options = options_of(self)
         check_options(options)
         device = pick_device(options["device"])
         network = self.network_ if options["warm_start"] and self.__sklearn_is_fitted__() else None
         rng = check_random_state(options["random_state"])
         if network is None:
-            self._missing_words, self._dropped, self._split_seed = (), (), None
+            self._missing_words, self._dropped, self._nameless, self._split_seed = (), (), None, None
         table = self._table(X, reset=network is None)
+        if weights is not None:
+            weights = _row_weights(weights, len(table))
+            table, weights = table.rows(weights > 0), weights[weights > 0]
         self._check(table)
         column_options = declared_names(table, options)
         if network is None:
-            self.columns_ = learn_columns(table, column_options, keep_empty=self._accepts_empty_columns)
+            with contextlib.nullcontext() if weights is None else naming("rows with a sample_weight above 0"):
+                self.columns_ = learn_columns(table, column_options, keep_empty=self._accepts_empty_columns)
         else:
             check_unchanged(self._column_options, column_options)
         nonempty = self._nonempty_columns()
@@ -183,7 +187,7 @@ class NADEkBase(SavedEstimator):
             self._encode(table),
             [column for _, column in nonempty],
             validation=None if X_val is None else self._validation(X_val),
-            weights=None if weights is None else _row_weights(weights, len(table)),
+            weights=weights,
             purpose=self._purpose,
             options=options,
             labels=[table.labels[j] for j, _ in nonempty],
@@ -218,7 +222,6 @@ class NADEkBase(SavedEstimator):
             self.orderings_ = random_orderings(n_orderings, self.network_.n_variables, generator=generator).numpy()
 
     def _read(self, X: MatrixLike) -> tuple[Table, Float[Tensor, "N D"]]:
-        """Read and encode a table on the network's device."""
         check_is_fitted(self)
         table = self._table(X)
         return table, self._codes(table)
@@ -227,7 +230,6 @@ class NADEkBase(SavedEstimator):
         return checked_table(self, X, reset=reset, words=self._missing_words, dropped=self._dropped)
 
     def _codes(self, table: Table) -> Float[Tensor, "N D"]:
-        """Encode a table in the device and dtype of the network."""
         return torch.from_numpy(self._encode(table)).to(self.network_.b)
 
     def _encode(self, table: Table) -> Float[np.ndarray, "N D"]:
@@ -252,7 +254,6 @@ class NADEkBase(SavedEstimator):
         return torch.Generator(self.network_.b.device).manual_seed(seed)
 
     def _draw_missing(self, table: Table, codes: Tensor, seed: int) -> Fillings:
-        """Draw the missing cells of each row jointly."""
         rows = ids_of(codes)
         completed = impute(self.network_, codes, rows=rows, generator=self._generator(seed)).double().cpu().numpy()
         missing, uniforms = codes.isnan().cpu().numpy(), number_uniforms(seed, rows)
@@ -264,7 +265,7 @@ class NADEkBase(SavedEstimator):
         return fillings
 
     def _nonempty_columns(self) -> list[tuple[int, Column]]:
-        """Return the columns of the network with their places in the table."""
+        """Return the network's columns and their places."""
         return [(j, column) for j, column in enumerate(self.columns_) if column is not None]
 
     def _keys(self) -> list[str | int]:
@@ -273,7 +274,6 @@ class NADEkBase(SavedEstimator):
 
 
 def _row_weights(weights: ArrayLike, n_rows: int) -> Float[np.ndarray, " N"]:
-    """Return checked weights of rows."""
     with naming("sample_weight"):
         if np.asarray(weights).dtype.kind not in "buifO":
             raise TypeError(f"expected an array of numbers, found {weights!r:.40}")

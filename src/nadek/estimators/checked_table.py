@@ -1,6 +1,7 @@
 """Tables with scikit-learn's checks of shape and column names."""
 
 from collections.abc import Hashable, Sequence
+from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -28,6 +29,7 @@ def checked_table(
     """
     X = plain_table(X)
     names = frame_columns(X) if is_frame(X) else None
+    estimator._other_names = _other_names(estimator, names or (), reset=reset)
     if dropped and (names is not None or (isinstance(X, np.ndarray) and X.ndim == 2)):
         X = select_columns(X, _rest(estimator, names, X.shape[1], dropped))
     if names is None:
@@ -40,6 +42,16 @@ def checked_table(
         if X.shape[axis] < 1:
             raise ValueError(f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")
     return read_frame(X).without(words)
+
+
+def _other_names(estimator: BaseEstimator, names: Sequence[Hashable], *, reset: bool) -> list[str]:
+    """Return the names in training that are neither text nor numbers; refuse others, which have other places."""
+    other = [] if all(isinstance(name, str | Integral) for name in names) else list(map(str, names))
+    expected = other if reset else estimator._other_names
+    for place, (there, here) in enumerate(zip(expected, other, strict=False), start=1):
+        if there != here:
+            raise ValueError(f'column {place}: expected "{there}" as in training, found "{here}"')
+    return expected
 
 
 def _rest(estimator: BaseEstimator, names: Sequence[Hashable] | None, width: int, dropped: Sequence[str]) -> list[int]:

@@ -280,11 +280,9 @@ class NADEk(DensityMixin, CellAnswers):
     def _with_densities(
         self, log_probs: Tensor, table: Table, columns: NDArray[np.bool_] | slice = slice(None)
     ) -> NDArray[np.float64]:
-        """Return log-probabilities plus the log-densities of numbers."""
         return self._of_numbers(log_density, table)[:, columns].sum(1) + log_probs.cpu().numpy()
 
     def _places(self, ordering: Which) -> NDArray[np.int64]:
-        """Return column indices in the order given."""
         named, items = hasattr(self, "feature_names_in_"), np.asarray(ordering).tolist()
         if not isinstance(items, Sequence) or isinstance(items, str):
             raise ValueError(f"ordering: expected a list of all column names or indices, found {ordering!r}")

@@ -166,7 +166,7 @@ def _parts_below(
 
 
 def _by_tenths(p: Float[np.ndarray, " n"], hit: Bool[np.ndarray, " n"]) -> Curve:
-    """Return mean probabilities, parts of hits, and counts, where there are predictions."""
+    """Return mean probabilities, parts of hits, and counts."""
     tenth = np.minimum((10 * p).astype(np.int64), 9)
     count, *sums = (np.bincount(tenth, weights=values, minlength=10) for values in (None, p, hit))
     some = count > 0

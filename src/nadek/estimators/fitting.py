@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -22,7 +21,6 @@ from nadek.models.memory import MemoryModel
 from nadek.tabular.columns import Column, knots, n_levels, ordinal
 from nadek.training import AdamW, Epoch, FittedTable, Recipe, fit_table, needed_rows, prepare
 from nadek.training.defaults import Purpose, defaults
-from nadek.utils.configs import naming
 
 EXACT_COST = 1e6
 """Multiplications of one network call up to which answers are computed in float64: such a small network waits for the
@@ -46,13 +44,11 @@ def fit_codes(
 ) -> tuple[FittedTable, Int[np.ndarray, " H"], int]:
     """Train a network on the rows of a table; return the rows held out, too, and the seed that chose them.
 
-    Codes are NaN where missing; rows without any value, or of weight 0, are left out. Without validation codes some
-    rows are held out.
+    Codes are NaN where missing; rows without any value are left out. Without validation codes some rows are held out.
     ``network`` is a trained one to go on from, whose rows were split by ``split_seed``.
     """
     seeds = [int(seed) for seed in rng.randint(np.iinfo(np.int32).max, size=3)]
     fraction = options["validation_fraction"] if options["early_stopping"] and validation is None else 0.0
-    codes = codes if weights is None else np.where(weights[:, None] > 0, codes, np.nan)
     split_seed = seeds[0] if split_seed is None else split_seed
     train, held_out = split_rows(codes, fraction, split_seed)
     others = codes[held_out] if validation is None else validation
@@ -62,8 +58,7 @@ def fit_codes(
     x, x_val = torch.from_numpy(codes[train]), torch.from_numpy(others) if len(others) else None
     levels = [n_levels(column) for column in columns]
     ready = partial(prepare, levels=levels, knots=knots(columns), columns=labels, device=device)
-    with nullcontext() if weights is None else naming("rows with a sample_weight above 0"):
-        rows, validation_rows = ready(x), None if x_val is None else ready(x_val, training=False)
+    rows, validation_rows = ready(x), None if x_val is None else ready(x_val, training=False)
     if weights is not None:
         rows = rows._replace(weights=_factors(weights[train], device))
         if validation is None and validation_rows is not None:
@@ -173,7 +168,7 @@ def _going_on(
 
 
 def to_answer_dtype(network: ConditionalModel) -> ConditionalModel:
-    """Return the network in float64 if it is small (see `EXACT_COST`)."""
+    """Return small networks in float64 (see `EXACT_COST`)."""
     alone = network.base_model
     assert isinstance(alone, IterativeNADE)
     hidden = sum(p.numel() for p in alone.core.parameters())

@@ -1,4 +1,4 @@
-"""`NADEkImputer`: fill in missing cells, by means, modes or joint draws."""
+"""`NADEkImputer`: fill in missing cells."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -184,7 +184,6 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
         return np.array([*names[self._output_columns()], *flags], dtype=object)
 
     def _check_options(self) -> None:
-        """Refuse wrong options of the answers."""
         check_choice("strategy", self.strategy, STRATEGIES)
         check_whole("n_imputations", self.n_imputations)
         for name in ("add_indicator", "keep_empty_features"):
@@ -244,7 +243,6 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
 
 
 def _incomplete_columns(table: Table) -> list[int]:
-    """Return the places of columns with missing cells."""
     return [j for j in range(len(table.cells)) if table.is_missing(j).any()]
 
 

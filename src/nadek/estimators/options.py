@@ -66,7 +66,7 @@ def own_options(estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def plain_options(estimator: BaseEstimator) -> dict[str, Any]:
-    """Return `own_options` as JSON can hold them; others are left out."""
+    """Return the `own_options` that JSON can hold."""
     options = {}
     for name, value in own_options(estimator).items():
         with contextlib.suppress(TypeError, ValueError):

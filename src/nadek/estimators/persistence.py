@@ -6,7 +6,7 @@ has none: its estimator gets the default options, and more bins where its column
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict
 from types import MappingProxyType
@@ -26,6 +26,7 @@ from nadek.models.base import ConditionalModel
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.memory import MemoryModel
 from nadek.tabular.columns import Binary, Column, Numeric, is_plain, n_levels
+from nadek.tabular.names import labels_of
 from nadek.tabular.schema import Schema
 from nadek.tabular.template import Template
 from nadek.training import Epoch, last_metrics
@@ -57,6 +58,10 @@ class SavedEstimator(BaseEstimator):
     """Words that mean missing in tables."""
     _dropped: tuple[str, ...] = ()
     """Names of columns that were left out, beside those without a value."""
+    _other_names: Sequence[str] = ()
+    """Names of columns in training, as text, where they were neither text nor numbers."""
+    _nameless: str | None = None
+    """Name in messages of the column without one, where a folder has it."""
     _column_options: Mapping[str, Any] = MappingProxyType({})
     _seed: int
     _split_seed: int | None
@@ -159,6 +164,7 @@ class SavedEstimator(BaseEstimator):
             "seed": self._seed,
             "split_seed": self._split_seed,
             "columns_by": dict(self._column_options),
+            "other_names": list(self._other_names),
             **self._extra(),
             **orderings,
         }
@@ -173,6 +179,7 @@ class SavedEstimator(BaseEstimator):
             kinds=None if all(map(is_plain, kinds.values())) else tuple(kinds.values()),
             dropped=(*empty, *self._dropped) or None,
             missing=self._missing_words or None,
+            nameless=self._nameless or dict(zip(names, labels_of(names, len(names)), strict=True)).get(""),
         )
 
     def _set_columns(self, saved: SavedModel, entries: Mapping[str, Any]) -> None:
@@ -192,6 +199,7 @@ class SavedEstimator(BaseEstimator):
             names.insert(j, name)
         self.columns_, self.n_features_in_ = tuple(columns), len(columns)
         self._missing_words, self._dropped = schema.missing or (), tuple(dropped[len(empty) :])
+        self._nameless, self._other_names = schema.nameless, list(entries.get("other_names", ()))
         if named:
             self.feature_names_in_ = np.array(names, dtype=object)
         with naming(f"metrics.json: {KEY}"):

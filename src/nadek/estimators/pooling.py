@@ -7,8 +7,6 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
-from nadek.estimators.options import check_whole
-
 Numbers: TypeAlias = NDArray[np.float64] | np.float64
 PerTable: TypeAlias = Sequence[Any] | NDArray[Any]
 """Numbers, or arrays of numbers, of each table."""
@@ -48,7 +46,7 @@ class Pooled(NamedTuple):
         return np.stack([self.estimate - reach, self.estimate + reach])
 
 
-def pool(estimates: PerTable, variances: PerTable, *, complete_df: int | None = None) -> Pooled:
+def pool(estimates: PerTable, variances: PerTable, *, complete_df: float | int | None = None) -> Pooled:
     """Pool estimates of several completed tables by Rubin's rules.
 
     Args:
@@ -81,7 +79,8 @@ def pool(estimates: PerTable, variances: PerTable, *, complete_df: int | None = 
         part = np.nan_to_num(between / variance)
         degrees = (m - 1) / part**2
         if complete_df is not None:
-            check_whole("complete_df", complete_df)
+            if not complete_df > 0:
+                raise ValueError(f"complete_df: expected a number above 0, found {complete_df}")
             observed = (complete_df + 1) / (complete_df + 3) * complete_df * (1 - part)
             degrees = 1 / (1 / degrees + 1 / observed)
     return Pooled(values.mean(0), variance, part, degrees)

@@ -1,4 +1,4 @@
-"""Checks of what a user passes: rows, flags, counts and dtypes."""
+"""Checks of user input: rows, flags, counts and dtypes."""
 
 from collections.abc import Sequence
 

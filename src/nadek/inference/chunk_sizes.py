@@ -113,7 +113,7 @@ def cheapest_chunks(losses: Float[Tensor, "D D"], passes: int) -> list[int]:
 
 
 def as_chunk(chunk: object, n_variables: int) -> Chunk:
-    """Check one size of chunks, or sizes that cover all variables."""
+    """Check one chunk size, or those of all chunks."""
     if not isinstance(chunk, list | tuple):
         return as_count("chunk", chunk, of=" variable at once")
     sizes = [as_count(f"chunk[{place}]", size, of=" variable at once") for place, size in enumerate(chunk)]

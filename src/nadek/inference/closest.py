@@ -42,7 +42,7 @@ def closest_distances(
 
 
 def _features(model: ConditionalModel, x: Tensor) -> Float[Tensor, "B F"]:
-    """Return numbers whose absolute differences add up to those of cells."""
+    """Return numbers whose absolute differences are those of cells."""
     network = model.base_model
     ordered = set(network.config.ordinal or ()) if isinstance(network, IterativeNADE) else set()
     parts = []

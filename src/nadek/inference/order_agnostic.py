@@ -19,6 +19,7 @@ from nadek.models import IterativeNADE
 from nadek.models.base import ConditionalModel
 from nadek.models.binary_variables import BinaryVariables
 from nadek.models.cores import Core
+from nadek.utils.configs import check_choices, check_range
 
 MaskLaw = Literal["orderings", "holes"]
 """Law of the number of hidden cells: the paper's (Eq. 4), or that of missing cells, which hides fewer."""
@@ -49,6 +50,10 @@ class MaskDistribution:
     law: MaskLaw = "orderings"
     tilt: float = 0.0
     stratified: bool = False
+
+    def __post_init__(self) -> None:
+        check_choices(self, "law")
+        check_range(self, "tilt", least=0, below=1)
 
     def sample(
         self,

@@ -56,7 +56,6 @@ def ids_of(codes: Float[Tensor, "B D"]) -> Int[Tensor, " B"]:
 
 
 def _hash(codes: Float[Tensor, "B D"]) -> Int[Tensor, " B"]:
-    """Return a hash of each row's codes."""
     bits = codes.double().nan_to_num(-1).view(torch.int64)
     columns = torch.arange(codes.shape[1], device=codes.device)
     return splitmix64(columns, bits).sum(1)

@@ -137,7 +137,7 @@ def impute(
 
 
 def draws(model: ConditionalModel, keys: Int[Tensor, " B"]) -> Draw:
-    """Return a function that draws codes of rows with these keys."""
+    """Return a function that draws codes of rows."""
     uses = torch.tensor([LEVEL, BESIDE][: model.variables.n_uniforms], device=keys.device)
 
     def draw(scores: Tensor, variable: Tensor, rows: Rows) -> Tensor:
@@ -185,7 +185,6 @@ def complete(
 
 
 def _seed(device: torch.device, generator: torch.Generator | None) -> int:
-    """Draw a seed."""
     return int(torch.randint(2**63 - 1, (1,), device=device, generator=generator))
 
 

@@ -133,7 +133,6 @@ def _distances(joint: Float[Tensor, "L L"], belongs: Float[Tensor, "L D"]) -> Fl
 
 
 def _check_distances(distances: Tensor) -> None:
-    """Check a table of distances."""
     check_tensor(distances, "distances")
     expected = "distances: expected a square table of finite numbers, one for each pair of variables"
     if distances.ndim != 2 or distances.shape[0] != distances.shape[1] or not distances.is_floating_point():

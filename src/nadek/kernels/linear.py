@@ -108,7 +108,6 @@ def uses_sigmoid(u: Tensor) -> bool:
 
 
 def _uses_onednn(x: Tensor, weight: Tensor) -> bool:
-    """Return True if oneDNN carries out this product."""
     if weight.is_mkldnn:
         return True
     if torch.is_grad_enabled():

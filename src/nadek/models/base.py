@@ -135,7 +135,6 @@ class ConditionalModel(nn.Module, ABC):
 
 
 def _check_mean(mean: Tensor, n_columns: int) -> None:
-    """Check the shape and the range of column means."""
     check_tensor(mean, "mean")
     if mean.shape != (n_columns,):
         expected = f"expected one number for each of {n_columns} columns, as nadek.training.data_mean gives them"

@@ -45,7 +45,7 @@ def check_codes(x: object) -> None:
 def split_missing(
     x: Shaped[Tensor, "*batch D"],
     levels: Sequence[int] | None = None,
-    knots: Sequence[Sequence[int] | None] | None = None,
+    knots: Sequence[Sequence[int | float] | None] | None = None,
     first_row: int = 0,
 ) -> tuple[Shaped[Tensor, "*batch D"], Bool[Tensor, "*batch D"]]:
     """Split codes with NaN into codes and mask."""

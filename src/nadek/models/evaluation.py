@@ -1,4 +1,4 @@
-"""Modes in which functions of a model run: evaluation and training."""
+"""Modes of functions of a model: evaluation and training."""
 
 import functools
 import threading
@@ -72,12 +72,7 @@ def check_model(model: object) -> None:
 
 @contextmanager
 def isolated(kind: str = "cpu", *, dtype: torch.dtype | None = None) -> Iterator[None]:
-    """Record gradients and switch the caller's autocast off; also a decorator.
-
-    Args:
-        kind: type of the device.
-        dtype: default dtype of new tensors; None leaves it.
-    """
+    """Record gradients and switch the caller's autocast off; also a decorator."""
     with ExitStack() as stack:
         if dtype is not None:
             stack.callback(torch.set_default_dtype, torch.get_default_dtype())

@@ -1,4 +1,4 @@
-"""First guess of missing numbers: a factor analysis of the row.
+"""First guess of missing numbers by factor analysis.
 
 The cells of a row are taken for sums of a few common factors, and noise of their own::
 
@@ -32,7 +32,7 @@ LEAST_VARIANCE = 0.1
 
 
 class FactorAnalysis(NamedTuple):
-    """Constants of a factor analysis of P features with r factors."""
+    """Factor analysis of P features with r factors."""
 
     mean: Float[Tensor, " P"]
     loadings: Float[Tensor, "P r"]
@@ -55,10 +55,7 @@ class Evidence(NamedTuple):
 class FactorGuess(nn.Module):
     """Logits of ordered variables given the observed cells of a row.
 
-    Args:
-        variables: the variables of a model.
-        ordinal: indices of the ordered ones; those of less than three levels have no guess.
-        rank: r, the number of factors.
+    The ``ordinal`` ones of less than three levels have no guess; ``rank`` is the number of factors.
     """
 
     def __init__(self, variables: Variables, ordinal: Sequence[int], rank: int) -> None:

@@ -53,7 +53,8 @@ class IterativeNADE(ConditionalModel):
         super().__init__()
         self.config = config
         self.core = config.core.build()
-        self.variables = variables_of(config.levels or (2,) * config.n_variables, config.knots, config.sharpness)
+        levels = config.levels or (2,) * config.n_variables
+        self.variables = variables_of(levels, config.knots, config.sharpness, config.focus or 0.0)
         self.ordinal_kernel = OrdinalKernel(self.variables, config.ordinal or ())
         n_columns, n_in, n_out = self.variables.n_columns, self.core.n_in, self.core.n_out
         if config.tied and n_in != n_out:

@@ -4,8 +4,12 @@ Levels are *joined* where codes lie between them. A *stretch* is a level that is
 of a single number), or as many levels as are joined. It has the probability that the softmax of the scores gives to its
 levels: that is what the network learns.
 
-Within a stretch the scores, times the sharpness of the variable, are logarithms of densities at the levels, but for a
-common term. Between two levels the logarithm runs straight. So the probability that lies there is the logarithmic mean
+Within a stretch the scores, times a factor, are logarithms of densities at the levels, but for a common term. The
+factor is the *sharpness* of the variable times ``1 + focus / (v + 1/4)``, where v is the variance of the level under
+the softmax. For the network learns a number as weights of two levels, a variance of 1/4 at most. So the surer it is,
+the more of its spread is owed to that, and the narrower the density may be.
+
+Between two levels the logarithm runs straight. So the probability that lies there is the logarithmic mean
 of the two densities, ``(p - q) / (log p - log q)``. A level counts itself, too: whole where it is joined to none, and
 half at an end of joined ones, where half of its numbers have its own code.
 """
@@ -21,24 +25,33 @@ from torch.nn import functional as F
 FLAT = 1e-6
 """Difference of log-densities below which the one between them is even."""
 
+VARIANCE_OF_ONE = 0.25
+"""Most variance of the level that the weights of one number have."""
+
 
 class KnotDensities(nn.Module):
     """Densities of all variables of a model.
 
     Args:
         levels: number of levels of each variable.
-        knots: its knots of a single number, None for variables that are not continuous.
+        knots: its knots of a single number, and ``k + 0.5`` where no number lies between k and k + 1; None for
+            variables that are not continuous.
         sharpness: factor on the scores of each variable; None for 1.
+        focus: adds to the factor where the scores are sure, see above.
     """
 
     def __init__(
-        self, levels: Sequence[int], knots: Sequence[Sequence[int] | None], sharpness: Sequence[float] | None = None
+        self,
+        levels: Sequence[int],
+        knots: Sequence[Sequence[int | float] | None],
+        sharpness: Sequence[float] | None = None,
+        focus: float = 0.0,
     ) -> None:
         super().__init__()
         joined = torch.zeros(len(levels), max(levels), dtype=torch.bool)
-        for j, (n, single) in enumerate(zip(levels, knots, strict=True)):
-            for k in range(0 if single is None else n - 1):
-                joined[j, k] = not {k, k + 1} & set(single or ())
+        for j, (n, apart) in enumerate(zip(levels, knots, strict=True)):
+            for k in range(0 if apart is None else n - 1):
+                joined[j, k] = not {k, k + 0.5, k + 1} & set(apart or ())
         outer = torch.zeros_like(joined)
         outer[:, 0] = joined[:, 0]
         outer[range(len(levels)), [n - 1 for n in levels]] = joined[range(len(levels)), [n - 2 for n in levels]]
@@ -47,6 +60,7 @@ class KnotDensities(nn.Module):
         self.joined, self.own = fixed(joined), fixed(1 - (joined.double() + joined.roll(1, 1).double()) / 2)
         self.outer, self.stretch = fixed(outer), fixed(stretch)
         self.sharpness = fixed(torch.tensor([1.0] * len(levels) if sharpness is None else sharpness))
+        self.focus = focus
 
     def log_densities(
         self, scores: Float[Tensor, "*batch L"], variable: Int[Tensor, "*batch"]
@@ -100,8 +114,13 @@ class KnotDensities(nn.Module):
         return table[:, : scores.shape[-1]][variable]
 
     def _sharpened(self, scores: Tensor, variable: Tensor) -> Tensor:
-        """Return the scores times the sharpness."""
-        return scores * self.sharpness[variable].to(scores.dtype).unsqueeze(-1)
+        """Return the scores times their factor."""
+        sharpness = self.sharpness[variable].to(scores.dtype).unsqueeze(-1)
+        if not self.focus:
+            return scores * sharpness
+        p, level = scores.softmax(-1), torch.arange(scores.shape[-1], dtype=scores.dtype, device=scores.device)
+        variance = (p * (level - (p * level).sum(-1, keepdim=True)).square()).sum(-1, keepdim=True)
+        return scores * (sharpness * (1 + self.focus / (variance + VARIANCE_OF_ONE)))
 
     def _next(self, scores: Tensor, variable: Tensor) -> Tensor:
         """Return the scores of the next levels, and a level's own where it is not joined to it."""

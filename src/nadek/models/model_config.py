@@ -25,10 +25,12 @@ class ModelConfig:
         levels: number of levels of each variable (see `nadek.models.variables`); None: all are binary.
         ordinal: indices of variables whose levels have an order, such as numbers in bins; neighbouring levels learn
             together (see `nadek.models.ordinal_kernel`).
-        knots: for each variable of numbers the levels that stand for a single number, None for others; None without
-            any such variable. Codes may lie between other levels (see `nadek.models.variables`).
+        knots: for each variable of numbers the levels that stand for a single number, and k + 0.5 where no number lies
+            between levels k and k + 1; None for others; None without any such variable. Codes may lie between other
+            levels (see `nadek.models.variables`).
         sharpness: factor on the logits of each variable in the densities of numbers (`nadek.training.fit_sharpness`);
             None for 1.
+        focus: how much larger that factor is where the network is sure; None for 0.
         confidence: number of knots of a learnt factor on the logits, by the part of a row that is given (see
             `nadek.models.confidence`); None for no factor.
         factors: number of factors of a first guess at the ordinal variables (see `nadek.models.first_guess`), which
@@ -51,8 +53,9 @@ class ModelConfig:
     ordering: tuple[int, ...] | None = None
     levels: tuple[int, ...] | None = None
     ordinal: tuple[int, ...] | None = None
-    knots: tuple[tuple[int, ...] | None, ...] | None = None
+    knots: tuple[tuple[int | float, ...] | None, ...] | None = None
     sharpness: tuple[float, ...] | None = None
+    focus: float | None = None
     confidence: int | None = None
     factors: int | None = None
     init_std: float | None = None
@@ -76,6 +79,7 @@ class ModelConfig:
         factors = self.sharpness or ()
         if self.sharpness is not None and (len(factors) != last + 1 or not all(0 < one < math.inf for one in factors)):
             raise ValueError(f"sharpness: expected a number above 0 for each of {last + 1} variables, found {factors}")
+        check_range(self, "focus", least=0)
         if len(set(ordinal)) < len(ordinal) or not all(0 <= place <= last for place in ordinal):
             raise ValueError(f"ordinal: expected places from 0 to {last}, each at most once, found {ordinal}")
         if self.factors and not any((self.levels or {j: 2})[j] > 2 for j in ordinal):
@@ -174,7 +178,7 @@ class MemoryConfig:
         return self.network.levels
 
     @property
-    def knots(self) -> tuple[tuple[int, ...] | None, ...] | None:
+    def knots(self) -> tuple[tuple[int | float, ...] | None, ...] | None:
         """Knots of continuous variables; None without any."""
         return self.network.knots
 

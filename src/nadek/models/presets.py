@@ -154,7 +154,6 @@ def residual_nade_k(
 
 
 def _widths(hidden: Sequence[int]) -> tuple[int, ...]:
-    """Return the widths of the hidden layers."""
     if isinstance(hidden, int):
         raise TypeError(f"hidden: expected the width of each layer, such as ({hidden},), found {hidden}")
     return tuple(hidden)

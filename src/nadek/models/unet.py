@@ -177,7 +177,6 @@ class ImageNetwork(ConditionalModel):
         return planes.permute(0, 3, 1, 2)
 
     def _unet(self, stream: Tensor, generator: torch.Generator | None) -> Float[Tensor, "B c h w"]:
-        """Go down, through the dense layer, and up."""
         skips: list[Tensor] = []
         for scale, blocks in enumerate(self.down):
             if scale > 0:

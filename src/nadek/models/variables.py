@@ -7,8 +7,8 @@ its columns are masked together. Where every variable is binary, C = D, and the 
 The levels of a *continuous* variable are knots along a line of numbers, and a code may lie between two of them: 2.3
 has the weights 0.7 and 0.3 for the knots 2 and 3. The model reads these weights in place of one-hot columns, and
 learns to predict them. The logarithm of its density is a linear spline, ``s (0.7 l_2 + 0.3 l_3)`` at 2.3, but for a
-constant (see `nadek.models.knot_densities`); l are the logits, and the *sharpness* s of the variable comes from rows
-that were not learnt (`nadek.training.fit_sharpness`). Knots of a single number have no codes around them.
+constant (see `nadek.models.knot_densities`); l are the logits, and the factor s comes from rows that were not learnt
+(`nadek.training.fit_sharpness`). Knots of a single number have no codes around them.
 
 The layers above speak of variables, and call a `Variables` where columns matter:
 
@@ -36,8 +36,9 @@ from nadek.kernels.linear import add_product, affine
 from nadek.models.binary_variables import LOG_ZERO, BinaryVariables, LogMeans, clamped_mean, log_mix
 from nadek.models.knot_densities import KnotDensities
 
-Knots: TypeAlias = Sequence[Sequence[int] | None] | None
-"""For each continuous variable its knots that stand for a single number, None for others; None without any."""
+Knots: TypeAlias = Sequence[Sequence[int | float] | None] | None
+"""For each continuous variable its knots that stand for a single number, and ``k + 0.5`` where no number lies between k
+and k + 1; None for others; None without any."""
 
 ALL = slice(None)
 
@@ -55,7 +56,13 @@ class MixedVariables(nn.Module):
     them, where L is the largest number of levels.
     """
 
-    def __init__(self, levels: Sequence[int], knots: Knots = None, sharpness: Sequence[float] | None = None) -> None:
+    def __init__(
+        self,
+        levels: Sequence[int],
+        knots: Knots = None,
+        sharpness: Sequence[float] | None = None,
+        focus: float = 0.0,
+    ) -> None:
         super().__init__()
         self.levels, self.knots = tuple(levels), knots
         self.n_uniforms = 1 if knots is None else 2
@@ -80,7 +87,7 @@ class MixedVariables(nn.Module):
         cell = torch.where(every < n_levels[:, None], first[:, None] + every, self.n_cells)
         self.column, self.cell, self.top = fixed(column), fixed(cell), fixed(n_levels - 1)
         self.variable, self.level, self.logistic = fixed(variable), fixed(level), fixed((n_levels == 2)[variable])
-        self.densities = None if knots is None else KnotDensities(levels, knots, sharpness)
+        self.densities = None if knots is None else KnotDensities(levels, knots, sharpness, focus)
         self.place, self.in_table = fixed(cell[variable, level]), fixed(in_table[variable])
 
     def encode(self, x: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Shaped[Tensor, "*batch C"]:
@@ -194,9 +201,11 @@ class MixedVariables(nn.Module):
     def permute(self, ordering: Int[Tensor, " D"]) -> "MixedVariables":
         """See `BinaryVariables`."""
         order = ordering.tolist()
-        knots = None if self.knots is None else [self.knots[j] for j in order]
-        sharpness = None if self.densities is None else self.densities.sharpness[ordering].tolist()
-        return MixedVariables([self.levels[j] for j in order], knots, sharpness).to(self.column.device)
+        levels = [self.levels[j] for j in order]
+        if self.knots is None or self.densities is None:
+            return MixedVariables(levels).to(self.column.device)
+        knots, sharpness = [self.knots[j] for j in order], self.densities.sharpness[ordering].tolist()
+        return MixedVariables(levels, knots, sharpness, self.densities.focus).to(self.column.device)
 
     def column_order(self, ordering: Int[Tensor, " D"]) -> Int[Tensor, " C"]:
         """See `BinaryVariables`."""
@@ -251,11 +260,13 @@ class MixedVariables(nn.Module):
 Variables = BinaryVariables | MixedVariables
 
 
-def variables_of(levels: Sequence[int], knots: Knots = None, sharpness: Sequence[float] | None = None) -> Variables:
+def variables_of(
+    levels: Sequence[int], knots: Knots = None, sharpness: Sequence[float] | None = None, focus: float = 0.0
+) -> Variables:
     """Return the variables with these numbers of levels, some of them continuous."""
     if set(levels) == {2} and knots is None:
         return BinaryVariables(len(levels))
-    return MixedVariables(levels, knots, sharpness)
+    return MixedVariables(levels, knots, sharpness, focus)
 
 
 def _tables(levels: Sequence[int]) -> list[tuple[list[int], int]]:

@@ -155,7 +155,6 @@ class Stream:
         counts.warn("standard input" if data == "-" else data)
 
     def __iter__(self) -> Iterator[Source]:
-        """Read the batches in turn."""
         return self._sources(UnknownCells()) if self._only is None else iter([self._only])
 
     def _sources(self, counts: UnknownCells) -> Iterator[Source]:

@@ -43,7 +43,6 @@ def _commit() -> str | None:
 
 
 def _processor() -> str:
-    """Return the processor's name, by Linux or platform."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

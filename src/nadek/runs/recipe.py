@@ -1,5 +1,6 @@
 """Recipes from TOML files, options of the command line, and the shape of a table."""
 
+import json
 import math
 import os
 import tomllib
@@ -131,6 +132,10 @@ def choose_recipe(
         expected = "a table, and neither --epochs, --config nor --hidden beside it"
         raise ValueError(f"effort: {effort!r} chooses among the default trainings of a table: expected {expected}")
     options = merge(shaped if by_shape else options, changes)
+    for name, value in {"levels": levels, "knots": numbers, "sharpness": None, "focus": None}.items():
+        given = options.get("model", {}).get(name)
+        if given is not None and json.dumps(given, default=str) != json.dumps(value):
+            raise ValueError(f"model.{name}: expected it left out, as the data decide it, found {given!r:.60}")
     if set(levels) != {2} or numbers is not None:
         if options.get("model", {}).get("kind") == "images":
             raise ValueError(f"model.kind: a network of images needs columns of 0 and 1, found {max(levels)} levels")
@@ -150,7 +155,6 @@ def choose_recipe(
 
 
 def _count(value: Any) -> int | None:  # noqa: ANN401 - any TOML value
-    """Return a positive int, else None."""
     return value if type(value) is int and value > 0 else None
 
 

@@ -135,7 +135,6 @@ def teacher_of(recipe: Recipe, schema: Schema, device: torch.device) -> Conditio
 
 
 def _check_columns(option: str, where: str | os.PathLike[str], schema: Schema, expected: Schema) -> None:
-    """Refuse a model of other columns or types."""
     for what in ("columns", "kinds"):
         here, there = getattr(expected, what), getattr(schema, what)
         if here is not None and there is not None and here != there:
@@ -143,6 +142,5 @@ def _check_columns(option: str, where: str | os.PathLike[str], schema: Schema, e
 
 
 def _shown(value: object) -> str:
-    """Return a value for messages, cut to 60 characters."""
     text = "not given" if value is None else str(value)
     return text if len(text) <= 60 else f"{text[:60]}..."

@@ -22,7 +22,7 @@ from nadek.utils.atomic import replacing
 
 
 class _Pass(nn.ModuleList):
-    """One conditional pass of a model as a function of tensors."""
+    """One conditional pass as a function of tensors."""
 
     def forward(self, x: Float[Tensor, "B D"], missing: Bool[Tensor, "B D"]) -> Float[Tensor, "k B C"]:
         # with one more axis, and where gradients are recorded, every model computes by plain products, for any B

@@ -49,14 +49,12 @@ class _Handler(SimpleHTTPRequestHandler):
         return is_own
 
     def do_GET(self) -> None:
-        """Send a file of the page, or facts about the model."""
         if self.path == "/models.json":
             self._send(json.dumps([self._about]).encode())
         else:
             super().do_GET()
 
     def do_POST(self) -> None:
-        """Send the logits of rows."""
         length, row = self.headers["Content-Length"] or "", 4 * self._model.n_variables
         if length.isdecimal() and int(length) in range(row, MOST_BYTES + 1, row):
             codes = torch.frombuffer(bytearray(self.rfile.read(int(length))), dtype=torch.float32).view(-1, row // 4)

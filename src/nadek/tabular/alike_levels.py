@@ -1,4 +1,4 @@
-"""Answers that differ in spaces or capital letters only, such as "Yes" and "yes "."""
+"""Answers that differ in spaces or capital letters only, such as "Yes" and "yes ", or have quotes around them."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -21,6 +21,18 @@ def warn_of_alike_levels(table: Table, columns: Mapping[int, Column | None]) -> 
         if pairs:
             named.append(f'{", ".join(pairs[:3])} in column "{table.labels[j]}"')
     if named:
-        start = f"{table.where}: " if table.where else ""
-        message = f"{start}these differ in spaces or capital letters only, but are learnt as different answers"
-        warn(f"{message}: {first_columns(named)}; if they are the same, write them alike")
+        message = "these differ in spaces or capital letters only, but are learnt as different answers"
+        warn(f"{message}: {first_columns(named)}; if they are the same, write them alike", where=table.where)
+
+
+def warn_of_quotes(table: Table, columns: Mapping[int, Column | None]) -> None:
+    """Warn once of quotes around answers: behind a space they open no cell of a CSV file."""
+    named = []
+    for j, column in columns.items():
+        levels = texts_of(column) if column and table.is_text_file else ()
+        texts = [repr(text) for text in levels if len(text) > 1 and text[0] == text[-1] == '"']
+        if texts:
+            named.append(f'{", ".join(texts[:3])} in column "{table.labels[j]}"')
+    if named:
+        message = "these are learnt with the quotes around them, as a quote behind a space opens no cell"
+        warn(f"{message}: {first_columns(named)}; if they shall have none, take out such spaces", where=table.where)

@@ -15,13 +15,12 @@ import pyarrow.compute as pc
 
 from nadek.tabular.arrow_columns import AnyColumn, is_text, to_arrow
 from nadek.tabular.columns import Binary, Column, Numeric
-from nadek.tabular.csv_rows import NO_TEXT, Opener, Rows
+from nadek.tabular.csv_rows import ANEW, NO_TEXT, Opener, Rows
 from nadek.tabular.cut_rows import cut, rows_of
 from nadek.tabular.names import as_known, check_names, labels_of, quoted
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
 from nadek.tabular.text_cells import MISSING, as_date, number, point
-from nadek.utils.configs import naming
 
 SEPARATORS = (",", ";", "\t")
 """Delimiters to try; spreadsheets write semicolons if numbers have decimal commas."""
@@ -84,8 +83,11 @@ def read_csv(
     with opener() as file:
         head = file.read(-1 if cells is None else block)
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    with naming(f"{where}: {NO_TEXT}"):
+    try:
         text = decoder.decode(head, final=cells is None or len(head) < block).lstrip("\r\n")
+    except UnicodeDecodeError as error:
+        encoding = "utf-16" if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "latin1"
+        raise ValueError(f"{where}: {NO_TEXT}: {error}{ANEW.format(encoding)}") from None
     n_decoded = len(head) - len(decoder.getstate()[0])
     text, delimiter = _split_delimiter(text, where, form.delimiter)
     first, body = _split_first(text, where, delimiter)
@@ -193,7 +195,7 @@ def _split_first(text: str, where: str, separator: str) -> tuple[list[str], str]
         nonlocal end
         for line in _LINE.finditer(text):
             if "\0" in line[0]:
-                raise ValueError("zero bytes")
+                raise ValueError("zero bytes" + ANEW.format("utf-16"))
             end = line.end()
             yield line[0]
         raise ValueError(_OPEN_QUOTE)

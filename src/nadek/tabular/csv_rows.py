@@ -15,6 +15,7 @@ Opener = Callable[[], io.BufferedIOBase]
 """Opens plain bytes at their beginning; they are read more than once."""
 
 NO_TEXT = "expected CSV text in UTF-8, found something else"
+ANEW = "; if it is {0}, iconv -f {0} -t utf-8 makes UTF-8 of it, or a spreadsheet program saves it so"
 _BLANK_LINE = re.compile(rb"\n\r?\n|\r\r")
 _CELL = rb'(?:"(?:[^"]++|"")*+"[^DELIMITER\r\n]*+|[^DELIMITER"\r\n][^DELIMITER\r\n]*+|)'
 """A quote opens a cell only where it comes first."""
@@ -70,7 +71,8 @@ class Rows:
                     decoder.decode(data, final=is_last)
                 except UnicodeDecodeError as error:
                     wrong = f"byte {error.object[error.start]:#04x} in position {start + error.start}: {error.reason}"
-                    raise ValueError(f"{self.where}: {NO_TEXT}: 'utf-8' codec can't decode {wrong}") from None
+                    reason = f"'utf-8' codec can't decode {wrong}{ANEW.format('latin1')}"
+                    raise ValueError(f"{self.where}: {NO_TEXT}: {reason}") from None
                 n_read += len(data)
                 if self.dim == 1:
                     end = self._without_blank_lines(end + data)

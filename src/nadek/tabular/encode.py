@@ -75,9 +75,8 @@ class UnknownCells:
         columns = [(label, *column) for label, column in self._columns.items()]
         lines = [f'{count} in column "{label}", {example}' for label, count, example in columns if count]
         if lines:
-            start = f"{where}: " if where else ""
-            message = f"{start}cells with values that the model does not know are taken as missing: "
-            warn(message + first_columns(lines))
+            message = "cells with values that the model does not know are taken as missing: "
+            warn(message + first_columns(lines), where=where)
 
 
 def encode_by_schema(
@@ -108,7 +107,8 @@ def schema_labels(schema: Schema, n_columns: int) -> tuple[str, ...]:
     Columns without names have the numbers of the training table, in which some may have been dropped.
     """
     if schema.columns is not None:
-        return labels_of(schema.columns, n_columns)
+        labels = labels_of(schema.columns, n_columns)
+        return labels if schema.nameless is None else tuple(name or schema.nameless for name in schema.columns)
     dropped = schema.dropped or ()
     return tuple(label for label in labels_of(None, n_columns + len(dropped)) if label not in dropped)
 
@@ -119,7 +119,6 @@ def texts_of(column: Column) -> list[str]:
 
 
 def _places(table: Table, schema: Schema, n_columns: int) -> list[int]:
-    """Return places of a model's columns in a table."""
     dropped = schema.dropped or ()
     everything = range(len(table.cells))
     if table.columns is not None and schema.columns is not None:

@@ -43,14 +43,14 @@ Target = str | os.PathLike[str] | io.TextIOBase
 """A file, or a stream of text for CSV."""
 
 
-def read_file(path: str | os.PathLike[str], *, form: CsvFormat | None = None, model: Schema | None = None) -> Table:
+def read_file(path: str | os.PathLike[str], *, form: CsvFormat | None = None) -> Table:
     """Read a table from a file that ends in one of `SUFFIXES`.
 
     Missing are an empty cell, NaN, nan, NA, null or None in CSV, null or NaN in Parquet, and NaN in npy and npz. An npz
     holds one array, or one called "values" (with its names in "columns"). Cells are only looked at when a column is
     read. Those of a Parquet file, or of more than `IN_MEMORY` bytes of CSV text, are only then in memory.
     """
-    (table,) = read_batches(path, form=form, model=model)
+    (table,) = read_batches(path, form=form)
     return table
 
 
@@ -101,7 +101,7 @@ def _read_matrix(file: Path, kind: str) -> Table:
 
 
 def matrix_table(values: NDArray[Any], columns: Sequence[str] | None, *, where: str) -> Table:
-    """Return the table of an array [N, D] from a file."""
+    """Return the table of an array [N, D]."""
     if values.dtype.kind not in "buifUT":
         raise ValueError(f"{where}: expected text, numbers or booleans, found an array of {values.dtype}")
     if values.ndim != 2:
@@ -121,12 +121,13 @@ def form_of(target: Target) -> str:
     suffix = next((suffix for suffix in SUFFIXES if file.name.lower().endswith(suffix)), None)
     if suffix is None:
         hint = "; a table of text may be called .csv, whatever separates its cells"
+        if file.suffix.lower().startswith(".xls"):
+            hint = ": a spreadsheet program saves it as CSV (in UTF-8)"
         raise ValueError(f"{file}: expected a file that ends in {', '.join(SUFFIXES)}, found {file.suffix!r}{hint}")
     return suffix.removesuffix(".gz")
 
 
 def _load_npz(file: Path) -> tuple[NDArray[Any], list[str] | None]:
-    """Return array and names of an `.npz` file."""
     with zipfile.ZipFile(file) as archive:
         sizes = {info.filename.removesuffix(".npy"): info.file_size for info in archive.infolist()}
         key = "values" if "values" in sizes else next(iter(sizes)) if len(sizes) == 1 else None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nadek.tabular.alike_levels import warn_of_alike_levels
+from nadek.tabular.alike_levels import warn_of_alike_levels, warn_of_quotes
 from nadek.tabular.arrow_columns import categories_listed, to_arrow
 from nadek.tabular.columns import Binary, Categorical, Column, Ordinal, encode, infer, is_missing, is_plain, read_cells
 from nadek.tabular.columns.infer import NO_VALUE, Declared, TickedColumnError, UndecidedColumnError
@@ -79,8 +79,7 @@ def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.flo
     counts = count_words(table, parsed.missing, places, declared=True)
     table = without_words(table, parsed.missing)
     placed = dict(zip(places, columns, strict=True))
-    warn_of_missing_codes(table, placed)
-    warn_of_alike_levels(table, placed)
+    warn_of_doubts(table, placed)
     nothing = [Word(text) for text in NOTHING if table.is_text_file and text not in parsed.keep]
     # None among the answers of a column is an answer
     of_text = [
@@ -138,9 +137,15 @@ def learn_columns(table: Table, options: Mapping[str, Any], *, keep_empty: bool)
         kind = declared.get(label, "categorical" if is_categorical(table, j) else "auto")
         empty = keep_empty and table.is_missing(j).all()
         columns.append(None if empty else _learn_typed(table, j, kind, options["n_bins"]))
-    warn_of_missing_codes(table, dict(enumerate(columns)))
-    warn_of_alike_levels(table, dict(enumerate(columns)))
+    warn_of_doubts(table, dict(enumerate(columns)))
     return tuple(columns)
+
+
+def warn_of_doubts(table: Table, columns: Mapping[int, Column | None]) -> None:
+    """Warn of cells that may be meant otherwise, in the columns at these places."""
+    warn_of_missing_codes(table, columns)
+    warn_of_alike_levels(table, columns)
+    warn_of_quotes(table, columns)
 
 
 def _ask(table: Table, questions: Mapping[str, UndecidedColumnError], most: int = 3) -> None:
@@ -153,7 +158,6 @@ def _ask(table: Table, questions: Mapping[str, UndecidedColumnError], most: int 
 
 
 def _learn(table: Table, j: int, declared: Declaration | None, choices: ParsedChoices) -> Learnt:
-    """Return the type of one column of a file, and its codes."""
     label = table.labels[j]
     if order := choices.orders.get(label, () if declared else _order_in_file(table.cells[j])):
         # two answers have no neighbours
@@ -230,6 +234,7 @@ def _schema(table: Table, columns: list[Column], places: list[int], words: Seque
         dropped=tuple(name for j, name in enumerate(names) if j not in kept) or None,
         types=tuple(str(to_arrow(table.cells[j][:0]).type) for j in places) if is_parquet else None,
         missing=tuple(word.text for word in words if word.column is None) or None,
+        nameless=dict(zip(names, table.labels, strict=True)).get(""),
     )
     own = zip(schema_labels(schema, len(places)), (table.labels[j] for j in places), strict=True)
     missing_in = [(label, word.text) for label, here in own for word in words if word.column == here]

@@ -23,6 +23,10 @@ def places_of(expected: Sequence[str], columns: Sequence[str], *, where: str) ->
     unexpected = [name for name in columns if name not in model]
     parts = (("lacks", lacking), ("has the unexpected", unexpected))
     if complaint := " and ".join(f"{verb} {_counted(names)}" for verb, names in parts if names):
+        if not unexpected:
+            complaint += ": an empty one will do"
+        elif not lacking:
+            complaint += ": take out what the model does not know"
         raise ValueError(f"{where}: expected the {len(expected)} columns of the model; the table {complaint}")
     return [place[name] for name in expected]
 

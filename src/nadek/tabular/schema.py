@@ -17,6 +17,7 @@ class Schema:
         types: names of the types that they had in Parquet, as Arrow writes them; new rows have them there.
         missing: words that stand for nothing, beside those that always do.
         missing_in: names of columns, each with a word that stands for nothing there.
+        nameless: the name in messages and options of the column that has none, by its place in training.
 
     Example:
         >>> from nadek.tabular.columns import Binary, Categorical, n_levels
@@ -32,3 +33,4 @@ class Schema:
     types: tuple[str, ...] | None = None
     missing: tuple[str, ...] | None = None
     missing_in: tuple[tuple[str, str], ...] | None = None
+    nameless: str | None = None

@@ -40,11 +40,9 @@ class Columns:
         self._places, self._make = range(n_columns), make
 
     def __len__(self) -> int:
-        """Return their number."""
         return len(self._places)
 
     def __getitem__(self, place: int) -> AnyColumn:
-        """Make one."""
         return self._make(self._places[place])
 
 
@@ -80,7 +78,6 @@ class Table:
             object.__setattr__(self, "labels", labels_of(self.columns, len(self.cells)))
 
     def __len__(self) -> int:
-        """Return N."""
         return len(self.cells[0])
 
     def column(self, j: int, *, reading: Reading = "guess", levels: Sequence[str] = ()) -> NDArray[Any]:
@@ -124,6 +121,15 @@ class Table:
 
         columns, places = Columns(len(self.cells), emptied), range(len(self.cells))
         return replace(self, cells=columns if isinstance(self.cells, Columns) else tuple(map(emptied, places)))
+
+    def rows(self, chosen: NDArray[np.bool_]) -> "Table":
+        """Return the table with the chosen rows only."""
+
+        def of_rows(place: int) -> AnyColumn:
+            cells = self.cells[place]
+            return cells[chosen] if isinstance(cells, np.ndarray) else cells.filter(pa.array(chosen))
+
+        return replace(self, cells=Columns(len(self.cells), of_rows))
 
     def count(self, j: int, word: str) -> int:
         """Return the number of cells of a column that hold a word, see `without`."""

@@ -8,9 +8,10 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from nadek.tabular.arrow_columns import cast_in_arrow, type_of
+from nadek.tabular.arrow_columns import cast_in_arrow, categories_listed, type_of
 from nadek.tabular.columns import Column, decode
 from nadek.tabular.frames import categories_of
 from nadek.tabular.table import Table
@@ -91,7 +92,9 @@ def type_name(series: Any) -> TypeName:  # noqa: ANN401 - a narwhals series
     """Return the type of a column in plain words, or the categories that it lists."""
     native, library = series.to_native(), series.implementation
     if library.is_pyarrow():
-        return str(native.type)
+        words = categories_listed(native)
+        is_plain = words and all(isinstance(word, str | int | float) for word in words)
+        return {"type": str(native.type), "categories": words} if is_plain else str(native.type)
     listed = categories_of(series)
     if listed is not None and all(isinstance(category, str | int | float) for category in listed):
         return {"categories": listed.tolist(), "ordered": bool(getattr(native.dtype, "ordered", False))}
@@ -111,14 +114,15 @@ def retyped(series: Any, name: TypeName) -> Any:  # noqa: ANN401 - a narwhals se
 
 def _cast(series: Any, name: TypeName) -> Any:  # noqa: ANN401 - series
     native, library = series.to_native(), series.implementation
+    if library.is_pyarrow():
+        kind, words = (name["type"], name["categories"]) if isinstance(name, dict) else (name, ())
+        return pa.chunked_array([cast_in_arrow(native.combine_chunks(), type_of(kind), words)])
     if isinstance(name, dict):
         categories, ordered = name["categories"], name["ordered"]
         if library.is_polars():
             return series.cast(nw.Enum(categories)).to_native()
         listed = nw.new_series(series.name, categories, backend=library).to_native()
         return listed.astype("category").cat.set_categories(categories, ordered=ordered)[:0]
-    if library.is_pyarrow():
-        return cast_in_arrow(native, type_of(name))
     if library.is_pandas_like():
         return native.astype(object).astype(name)  # dates without a zone get none directly
     if zoned := re.fullmatch(r"Datetime\(time_unit='(ms|us|ns)', time_zone=(?:None|'([^']+)')\)", name):

@@ -142,7 +142,7 @@ def parse_missing(entries: Sequence[str], labels: Sequence[str]) -> tuple[Word, 
 
 
 def without_words(table: Table, words: Sequence[Word]) -> Table:
-    """Return a table with missing cells in place of such words."""
+    """Return a table whose cells lack such words."""
     for column in dict.fromkeys(word.column for word in words):
         texts = [word.text for word in words if word.column == column]
         table = table.without(texts, None if column is None else table.labels.index(column))

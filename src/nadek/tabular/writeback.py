@@ -3,6 +3,7 @@
 import numbers
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -135,14 +136,30 @@ def replaced(values: NDArray[Any], where: Bool[np.ndarray, " N"], new: NDArray[A
         return new
     if not where.any():
         return values
-    if values.dtype == object and set(map(type, values[~where])) == {Decimal}:
-        new = np.array([Decimal(str(value)) for value in new.tolist()], dtype=object)
+    if values.dtype == object and len(set(map(type, values[~where]))) == 1:
+        new = _like_cell(values[~where][0], new)
     if new.dtype.kind == "i":
         values = _as_integers(values, where)
     are_numbers = values.dtype.kind in "iuf" and new.dtype.kind in "buif"
     are_alike = are_numbers or values.dtype.kind == new.dtype.kind == "M" or values.dtype == new.dtype
     out = values.astype(np.result_type(values, new) if are_alike else object)
     out[where] = new
+    return out
+
+
+def _like_cell(cell: object, new: NDArray[Any]) -> NDArray[Any]:
+    """Return decimals or dates as objects of the kind and zone of a cell; other values as they are."""
+    items: list[Any] = list(new)
+    if isinstance(cell, Decimal):
+        items = [Decimal(str(value)) for value in new.tolist()]
+    elif new.dtype.kind != "M":
+        return new
+    elif isinstance(cell, date):
+        unit, zone = "us" if isinstance(cell, datetime) else "D", getattr(cell, "tzinfo", None)
+        items = [type(cell).fromisoformat(str(value)) for value in new.astype(f"M8[{unit}]")]
+        items = [one.replace(tzinfo=UTC).astimezone(zone) for one in items] if zone else items
+    out = np.empty(len(new), dtype=object)
+    out[:] = items
     return out
 
 
@@ -215,7 +232,8 @@ def series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwh
     elif values.dtype == object and len(set(map(type, values))) > 1 and _are_numbers(values):
         values = values.astype(np.float64)
     plain = values.tolist() if values.dtype.kind in "OUS" and like.dtype != nw.Object else values
-    new = nw.new_series(like.name, plain, backend=like.implementation)
+    kind = nw.Object if native_type(like) == np.dtype(object) else None  # pandas would make one of datetimes
+    new = nw.new_series(like.name, plain, kind, backend=like.implementation)
     if zone := getattr(like.dtype, "time_zone", None) if fitting is not None else None:
         new = new.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
     typed = new.to_native()
@@ -258,7 +276,6 @@ def _are_numbers(values: NDArray[Any]) -> bool:
 
 
 def _are_whole(values: NDArray[Any]) -> bool:
-    """Return True if all numbers are whole."""
     return bool((values == np.floor(values)).all())
 
 

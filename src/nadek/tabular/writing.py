@@ -149,7 +149,6 @@ class _ParquetWriter(Writer):
 
 
 def _check_bits(values: NDArray[Any], *, where: str) -> None:
-    """Refuse other numbers than 0 and 1."""
     wrong = ~((values == 0) | (values == 1))
     if wrong.any():
         row, column = np.unravel_index(int(wrong.argmax()), wrong.shape)

@@ -68,7 +68,6 @@ def fit_confidence(
 
 
 def _least_cost(model: IterativeNADE, validation: Validation, knots: int) -> Confidence:
-    """Return the confidence of the least mean cost."""
     x, weight, n_rows = validation.rows.values, cell_weights(validation), len(validation.missing)
     parts = list(chunks(n_rows, bytes_per_row(model)))
     logits = [model(x[part], validation.missing[part])[-1] for part in parts]  # the factor does not change these

@@ -153,7 +153,6 @@ def _fit_trust(
 
 
 def _unique_rows(train: Rows, dtype: torch.dtype, generator: torch.Generator) -> tuple[Tensor, Tensor | None, Tensor]:
-    """Return distinct rows, their observed cells, and their counts."""
     drawn = torch.randperm(len(train.values), generator=generator, device=generator.device)
     values, observed = train.batch(drawn[:MAX_ROWS])
     levels = values.round().short()

@@ -6,9 +6,10 @@ temperature scaling (Guo et al. 2017) with a temperature for each column of numb
 
 import math
 from dataclasses import replace
+from itertools import product
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from nadek.inference.decoders.chunking import bytes_per_row, chunks
@@ -21,8 +22,10 @@ from nadek.training.prepare import Rows
 
 COMMON, OWN = 0.3, 0.4
 """Standard deviations, before any row is seen, of the logarithm that all numbers share and of what each adds to it."""
-MOST, N_FACTORS = 4.0, 41
+MOST, N_FACTORS = 4.0, 21
 """Largest factor, and how many are tried from its inverse on."""
+FOCUSES = (0.0, 0.4, 0.8, 1.6, 3.2)
+"""What is tried as `nadek.ModelConfig.focus`."""
 ERRONEOUS = math.log(1e-5)
 """Log-density of codes that are typing errors, anywhere among the bins: a few of them must not decide."""
 ROWS = 1024
@@ -33,7 +36,7 @@ ROWS = 1024
 def fit_sharpness(
     network: IterativeNADE, rows: Rows, *, law: MaskLaw = "orderings", generator: torch.Generator
 ) -> None:
-    """Give a trained network of every ordering the most probable sharpness of its numbers.
+    """Give a trained network of every ordering the most probable sharpness and focus of its numbers.
 
     Args:
         network: one with continuous variables; a sharpness that it has does not count.
@@ -64,25 +67,30 @@ def fit_sharpness(
     factors = torch.logspace(-1, 1, N_FACTORS, base=MOST, dtype=torch.float64, device=x.device)
     factors = (64 * factors).round() / 64  # as any float holds them
     numbers = [j for j, single in enumerate(knots) if single is not None]
-    costs = torch.zeros(len(numbers), N_FACTORS, dtype=torch.float64, device=x.device)
+    costs = torch.zeros(len(FOCUSES), len(numbers), N_FACTORS, dtype=torch.float64, device=x.device)
     for index, j in enumerate(numbers):
         where = hidden[:, j].nonzero().squeeze(1)
         variable = torch.full_like(where, j)
         scores, codes = variables.scores(logits[where], variable), x[where, j].double()
         weight = 1.0 if validation.rows.weights is None else validation.rows.weights[where]
-        for place, factor in enumerate(factors):
+        for (at, focus), (place, factor) in product(enumerate(FOCUSES), enumerate(factors)):
+            variables.densities.focus = focus
             variables.densities.sharpness.fill_(factor)
             log_p = variables.log_prob(scores, codes, variable)
             log_p = torch.logaddexp(log_p, log_p.new_tensor(ERRONEOUS))
-            costs[index, place] = -(weight * log_p).sum() * len(chosen.values) / len(x)
+            costs[at, index, place] = -(weight * log_p).sum() * len(chosen.values) / len(x)
+    at, places = _most_probable(costs, factors.log())
+    variables.densities.focus = FOCUSES[at]
     variables.densities.sharpness.fill_(1)
-    variables.densities.sharpness[numbers] = factors[_most_probable(costs, factors.log())].to(network.b.dtype)
-    network.config = replace(network.config, sharpness=tuple(variables.densities.sharpness.tolist()))
+    variables.densities.sharpness[numbers] = factors[places].to(network.b.dtype)
+    sharpness = tuple(variables.densities.sharpness.tolist())
+    network.config = replace(network.config, sharpness=sharpness, focus=variables.densities.focus)
 
 
-def _most_probable(costs: Float[Tensor, "J F"], logs: Float[Tensor, " F"]) -> Tensor:
-    """Return the place of each variable's factor, given the costs of all, in nats."""
+def _most_probable(costs: Float[Tensor, "c J F"], logs: Float[Tensor, " F"]) -> tuple[int, Int[Tensor, " J"]]:
+    """Return the place of the focus and of each variable's factor, given the costs of all, in nats."""
     unlike = (logs - logs[:, None]).square() / (2 * OWN**2)  # [common, own]
-    least, place = (costs[:, None] + unlike).min(2)  # [J, common]
-    common = (least.sum(0) + logs.square() / (2 * COMMON**2)).argmin()
-    return place[:, common]
+    least, place = (costs.unsqueeze(2) + unlike).min(3)  # [c, J, common]
+    total = least.sum(1) + logs.square() / (2 * COMMON**2)
+    at, common = divmod(int(total.argmin()), len(logs))
+    return at, place[at, :, common]

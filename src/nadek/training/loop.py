@@ -183,7 +183,6 @@ class _Run:
         return n_done == len(self.plans) or stops
 
     def epoch(self, clock: Callable[[], float]) -> None:
-        """Train one epoch, validate, and extend the history."""
         number = len(self.history)
         plan = self.plans[number]
         if plan.begins:
@@ -220,12 +219,11 @@ class _Run:
         return {name: value.detach().clone() for name, value in self._current().state_dict().items()}
 
     def load_best(self) -> None:
-        """Load the best weights into the model, or the last without validation."""
+        """Load the best weights, or the last without validation."""
         self.model.load_state_dict(self.weights() if self.best is None else self.best)
         self.model.eval()
 
     def state(self) -> TrainingState:
-        """Return the state that `restore` needs."""
         info = {
             "history": [asdict(epoch) for epoch in self.history],
             "best_cost": self.best_cost,
@@ -240,7 +238,6 @@ class _Run:
         return pack(self.model, self.optimizer, self.average, extra, info)
 
     def restore(self, state: TrainingState) -> None:
-        """Go on from a saved state."""
         check_resumed(self.config, state.info.get("config"))
         with damage_in("the saved training state", "that of this training"):
             check_optimizer(state, self.model, self.config.optimizer.build)

@@ -40,9 +40,7 @@ def mean_input(model: ConditionalModel, rows: Rows) -> Float[Tensor, " C"]:
 class Preconditioner:
     """Optimizer's steps in other parameters; between them nothing else may move the model.
 
-    Args:
-        model: any conditional network; frozen weights stay.
-        centre: from `mean_input`; None leaves the inputs where they are.
+    Frozen weights stay, and so do the inputs without a ``centre``, which is from `mean_input`.
     """
 
     def __init__(self, model: ConditionalModel, centre: Float[Tensor, " C"] | None = None) -> None:

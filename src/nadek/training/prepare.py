@@ -1,4 +1,4 @@
-"""Rows prepared for training: values and observed cells, on the device."""
+"""Rows prepared for training, on the device."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple

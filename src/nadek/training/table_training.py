@@ -165,6 +165,6 @@ def last_metrics(history: Sequence[Epoch], *, diverged: bool = False) -> dict[st
 
 
 def _levels(rows: Rows) -> Tensor:
-    """Levels nearest to the codes, on the CPU, NaN where missing."""
+    """Return nearest levels on the CPU, NaN where missing."""
     values = rows.values.cpu().float().round()
     return values if rows.observed is None else values.masked_fill(~rows.observed.cpu(), torch.nan)

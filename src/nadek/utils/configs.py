@@ -134,7 +134,6 @@ def convert(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - types a
 
 
 def _tuple(hints: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:  # noqa: ANN401
-    """Convert a list by its hints."""
     if not isinstance(value, list | tuple):
         raise ValueError(f"{where}: expected a list, found {value!r}")
     if hints[-1] is Ellipsis:
@@ -145,7 +144,6 @@ def _tuple(hints: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:  
 
 
 def _union(hints: tuple[Any, ...], value: Any, where: str) -> Any:  # noqa: ANN401
-    """Convert a value by the member of a union."""
     if value is None and type(None) in hints:
         return None
     members = [hint for hint in hints if hint is not type(None)]
@@ -170,7 +168,6 @@ def _join(where: str, name: str) -> str:
 
 
 def _suggest(key: str, cls: type, where: str) -> str:
-    """Suggest an option of a similar name."""
     here = [field.name for field in dataclasses.fields(cls)]
     nested = sorted(_nested_options(cls, where), key=lambda path: (path.count("."), path))
     names = [*here, *(path.rpartition(".")[2] for path in nested)]
@@ -181,7 +178,6 @@ def _suggest(key: str, cls: type, where: str) -> str:
 
 
 def _nested_options(cls: Any, where: str) -> set[str]:  # noqa: ANN401 - any dataclass
-    """Return the paths of options in their tables."""
     options: set[str] = set()
     for name, hint in typing.get_type_hints(cls).items():
         path = _join(where, name)
@@ -191,5 +187,4 @@ def _nested_options(cls: Any, where: str) -> set[str]:  # noqa: ANN401 - any dat
 
 
 def _members(hint: Any) -> tuple[Any, ...]:  # noqa: ANN401
-    """Return a union's members, or the type itself."""
     return typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)

@@ -24,7 +24,7 @@ TABLES = 4
 
 
 def bytes_per_row(model: ConditionalModel) -> int:
-    """Return a generous count of the bytes that one row needs."""
+    """Return a generous bound of a row's bytes."""
     variables = model.variables
     return model.b.element_size() * (model.units_per_row + TABLES * variables.n_cells) + 24 * variables.n_columns
 

@@ -1,4 +1,4 @@
-"""The incremental decoders: only the products that the next logit needs."""
+"""Incremental decoders: only products that the next logit needs."""
 
 import copy
 
@@ -70,7 +70,6 @@ class IncrementalDecoder:
         self._add(positions, shown, self.fill[self.along.columns(positions)].unsqueeze(0))
 
     def _hidden(self, position: int, rows: Rows, guess: Tensor | None) -> Tensor:
-        """Return the hidden units of the last step."""
         seen, fill = self.seen[rows], self.filled[rows] if len(self.filled) > 1 else self.filled
         u, base = (seen + fill).to(self.dtype), seen.to(self.dtype)
         if self.steps == 1 and guess is None:

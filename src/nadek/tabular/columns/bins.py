@@ -101,9 +101,10 @@ def _is_single(column: Numeric) -> NDArray[np.bool_]:
 
 
 def joined_levels(column: Numeric) -> NDArray[np.bool_]:
-    """Return True where a bin of several values has one below, and above, [2, L]."""
+    """Return True where a bin of several values has one below, and above, without a gap between, [2, L]."""
     several = ~_is_single(column)
     both = several[1:] & several[:-1]
+    both[list(column.gaps)] = False
     return np.stack([np.append(False, both), np.append(both, False)])
 
 
@@ -126,13 +127,15 @@ def _left_and_width(column: Numeric) -> tuple[NDArray[np.float64], NDArray[np.fl
 def _leans(column: Numeric) -> NDArray[np.float64]:
     """For each bin the rate t at which a density of ``exp(t s)``, s from 0 to 1 across the bin, has the bin's mean.
 
-    `PRIOR` values in the middle count, too, as few values say little of their density. Found by halving an interval:
-    the mean grows with t, and is nearer to an end than 1 / |t|.
+    `PRIOR` values in the middle count, too, as few values say little of their density; below a gap they are a typical
+    width away. Found by halving an interval: the mean grows with t, and is nearer to an end than 1 / |t|.
     """
     left, width = _left_and_width(column)
     within = np.divide(np.array(column.means) - left, width, out=np.full(len(left), 0.5), where=width > 0)
     n = np.maximum(np.round(width / column.step), 1) if column.step else np.full(len(left), np.inf)
     even = (1 - 1 / n) / 2
+    gaps, typical = list(column.gaps), typical_width(column)
+    even[gaps] = np.minimum(even[gaps], within[gaps] + typical / width[gaps])
     within = even + _trust(column) * (within - even)
     below, above = np.divide(_most(column), width[[0, -1]], out=np.ones(2), where=width[[0, -1]] > 0)
     within[0], within[-1] = max(within[0], 1 - below), min(within[-1], above)
@@ -298,6 +301,8 @@ def _scales(column: Numeric) -> NDArray[np.float64]:
     means = np.array((inner[0] - column.step - column.means[0], column.means[-1] - inner[-1]))
     even = np.minimum(typical, _left_and_width(column)[1][[0, -1]] / 2)
     ends = even + _trust(column) * (np.minimum(means, _most(column)) - even)
+    if 0 in column.gaps:  # its inner edge is far
+        ends[0] = even[0]
     scales[[0, -1]] = np.where(_is_single(column)[[0, -1]], typical, ends)
     return scales.clip(max(column.step, NARROWEST * typical), LARGEST)
 

@@ -71,7 +71,6 @@ def decode(
 def _decoded(
     column: Numeric, codes: NDArray[Any], uniforms: NDArray[np.float64] | None, dtype: np.dtype[Any]
 ) -> NDArray[Any]:
-    """Return numbers of codes, see `decode`."""
     places = np.round(codes) if is_continuous(column) else codes
     if uniforms is not None and is_continuous(column):
         missing, _ = as_places(places, n_levels(column))
@@ -136,7 +135,6 @@ def as_places(codes: NDArray[Any], n: int) -> tuple[NDArray[np.bool_], NDArray[n
 
 
 def _sort_of(column: Column) -> Sort:
-    """Return the sort of a column's cells."""
     if isinstance(column, Numeric):
         return "numbers" if column.unit is None else "dates"
     level = column.levels[0]
@@ -144,7 +142,7 @@ def _sort_of(column: Column) -> Sort:
 
 
 def _places(levels: tuple[Level, ...], cells: Cells) -> NDArray[np.float64]:
-    """Return the level of each observed cell, [M]; NaN for others."""
+    """Return levels of observed cells, [M]; NaN for others."""
     codes = {level: float(place) for place, level in enumerate(levels)}  # 1, 1.0 and True are one key
     return np.array([codes.get(value, np.nan) for value in cells.values.tolist()], dtype=DOUBLE)
 

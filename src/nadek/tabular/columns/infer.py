@@ -27,14 +27,34 @@ FARTHEST = 20
 FAR = 3
 """Distance from the frequent values, as a multiple of their range, from which on a rare one may be a typing error."""
 
+OUTSTANDING = 10
+"""How many times as frequent as numbers nearby is one that has a bin to itself without a bin's share."""
+
+LEAST_SHARE = 0.02
+"""Least part of the values that such a number has, or a side of a gap."""
+
+MOST_APART = 4
+"""At most one in so many bins is for a gap; numbers stand out where there are more bins than that."""
+
+GAP = 25
+"""Least width of a gap, in distances of the numbers beside it."""
+
+NEARBY, BESIDE = 5, 10
+"""Numbers on either side of a frequent one that it is compared with; distances on either side of a gap."""
+
 NO_VALUE = 'column "{}" has no value in any row: leave it out, or find some values'
 
 LIKE = (
     (r"[+-]?\d+(,\d+)?", ",", "numbers if commas are decimal (--decimal , or decimal=',' of pandas.read_csv says so)"),
     (
         r"[+-]?\d*(\.\d+)?(e[+-]?\d+)?",
-        ".",
+        r"\.",
         "which look like numbers (pandas.to_numeric makes some, and --numeric in files)",
+    ),
+    (
+        r"[+-]?(\d{1,3}([.,' \u202f]\d{3})+|\d+)([.,]\d+)?( ?[€$£%])?",
+        "[^0-9]",
+        "numbers once nothing separates thousands, and units are left out",
     ),
     (
         r"(\d{4}([-./])\d\d?\2\d\d?|\d\d?([-./])\d\d?\3\d{2,4})(\D.*)?",
@@ -42,7 +62,7 @@ LIKE = (
         "which look like dates (in files 2023-05-31 is one; pandas.to_datetime makes some)",
     ),
 )
-"""Texts that may be something else: the pattern of all, what one of them has, and a hint."""
+"""Texts that may be something else: the patterns of all and of a part of one of them, and a hint."""
 
 ODD_NUMBER = re.compile(r"[+-]?(0\d.*|[\d.]{16,}|[\d.]+e[+-]?\d{3,})")
 """Why a column of numbers is text: zeros in front, more digits or larger exponents than floats have."""
@@ -128,7 +148,8 @@ def _words(levels: list[str], n_cells: int, name: str) -> Column:
     like = (
         hint
         for pattern, part, hint in LIKE
-        if all(re.fullmatch(pattern, level, re.ASCII) for level in levels) and any(part in level for level in levels)
+        if all(re.fullmatch(pattern, level, re.ASCII) for level in levels)
+        and any(re.search(part, level) for level in levels)
     )
     hint = next(like, None)
     if len(levels) == 2 and hint is None:
@@ -168,9 +189,10 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
     if decimals is not None:
         observed = np.round(observed, decimals)  # 0.10000000149 is 0.1
     different, times = np.unique(observed, return_counts=True)
+    step = 10.0 ** -(decimals or 0) if integer or decimals else 0.0
+    gaps = _gaps(different, times, n_bins, step) if len(different) > n_bins else different[:0]
     if len(different) > n_bins:
-        step = 10.0 ** -(decimals or 0) if integer or decimals else 0.0
-        edges = _edges(different, times, n_bins, step)
+        edges = _edges(different, times, n_bins, step, gaps)
     else:
         edges = _edges_of_each(different, times)
     place = np.searchsorted(edges, observed, side="right")
@@ -193,15 +215,19 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
         integer=integer,
         decimals=decimals,
         tails=tails,
-        cuts=_cuts(different, edges) if not integer and decimals is None and len(edges) else None,
+        cuts=_cuts(different, edges, gaps) if not integer and decimals is None and len(edges) else None,
         n_values=len(observed),
+        gaps=tuple(np.searchsorted(edges, gaps).tolist()),
     )
 
 
-def _cuts(different: NDArray[np.float64], edges: NDArray[np.float64]) -> tuple[float, ...]:
-    """Return `Numeric.cuts`."""
-    before = different[np.searchsorted(different, edges) - 1]
-    return tuple(np.maximum(before / 2 + edges / 2, np.nextafter(before, np.inf)).tolist())
+def _cuts(different: NDArray[np.float64], edges: NDArray[np.float64], gaps: NDArray[np.float64]) -> tuple[float, ...]:
+    """Return `Numeric.cuts`; that of a gap is near its upper end, where the numbers above it begin."""
+    first = np.searchsorted(different, edges)
+    before, after = different[first - 1], different[np.minimum(first + 1, len(different) - 1)]
+    near = edges - np.minimum(after / 2 - edges / 2, edges / 2 - before / 2)
+    cuts = np.where(np.isin(edges, gaps) & (after > edges), near, before / 2 + edges / 2)
+    return tuple(np.maximum(cuts, np.nextafter(before, np.inf)).tolist())
 
 
 def _tails(
@@ -243,30 +269,65 @@ def _edges_of_each(different: NDArray[np.float64], times: NDArray[np.intp]) -> N
     return different[~is_far | (times[is_far].sum() > few)][1:]
 
 
-def _edges(different: NDArray[np.float64], times: NDArray[np.intp], n_bins: int, step: float) -> NDArray[np.float64]:
+def _frequent(different: NDArray[np.float64], times: NDArray[np.intp], n_bins: int) -> NDArray[np.bool_]:
+    """Return True for numbers that get bins to themselves: of more than two bins' share, or that stand out.
+
+    Only 0 stands out, and an end of the range, such as a cap: elsewhere people round.
+    """
+    frequent = times * n_bins > 2 * times.sum()
+    for i in {0, len(times) - 1, *np.flatnonzero(different == 0).tolist()} if n_bins > MOST_APART else ():
+        nearby = np.delete(times[max(0, i - NEARBY) : i + NEARBY + 1], min(i, NEARBY))
+        least = max(NEARBY, LEAST_SHARE * times.sum(), OUTSTANDING * float(np.median(nearby)))
+        frequent[i] |= times[i] >= least
+    return frequent
+
+
+def _gaps(different: NDArray[np.float64], times: NDArray[np.intp], n_bins: int, step: float) -> NDArray[np.float64]:
+    """Return the first numbers above gaps: wider than a bin, and `GAP` times as wide as distances on either side.
+
+    A bin is an even part of the range; distances of a side are the `BESIDE` nearest ones, on average. Few values make
+    no side.
+    """
+    scale, below = max(-different[0], different[-1]), times.cumsum()[:-1]
+    width, least = np.diff(different / scale), max(NEARBY, LEAST_SHARE * times.sum())
+    nearby = np.lib.stride_tricks.sliding_window_view(np.pad(width, BESIDE, constant_values=np.nan), BESIDE)
+    distances = np.nansum(nearby, axis=1) / np.maximum((~np.isnan(nearby)).sum(axis=1), 1)
+    beside = np.maximum(distances[: len(width)], distances[BESIDE + 1 :]).clip(
+        max(step / scale, width.sum() / n_bins / GAP)
+    )
+    is_gap = (below >= least) & (times.sum() - below >= least) & (width > GAP * beside)
+    widest = np.argsort(np.where(is_gap, -width, 0), kind="stable")[: min(is_gap.sum(), n_bins // MOST_APART)]
+    return different[np.sort(widest) + 1]
+
+
+def _edges(
+    different: NDArray[np.float64], times: NDArray[np.intp], n_bins: int, step: float, gaps: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return inner edges, for bins of few values and little width.
 
-    A value of more than two bins' share gets its own bin, and others where the step leaves room for no second one.
+    Frequent values get their own bins, and others where the step leaves room for no second one. A bin ends at a gap.
     Edges are quantiles of an even mixture of the values and of numbers that are uniform in their range, without the
     outermost ones.
     """
-    frequent = times * n_bins > 2 * times.sum()
+    frequent = _frequent(different, times, n_bins)
     alone = np.flatnonzero(frequent)
     rest, counts = different[~frequent], times[~frequent].cumsum()
-    n = max(1, n_bins - 2 * len(alone))
+    n = max(1, n_bins - 2 * len(alone) - len(gaps))
     wanted = rest[:0]
     if len(rest):
         outermost = max(OUTERMOST * counts[-1], 1.5)  # at least one value at either end
         scaled = rest / max(-rest[0], rest[-1])  # neither overflows nor vanishes
+        for above in np.searchsorted(rest, gaps[(gaps > rest[0]) & (gaps <= rest[-1])]).tolist():
+            scaled[above:] -= scaled[above] - scaled[above - 1]  # no number lies there
         low, high = scaled[np.searchsorted(counts, [outermost, counts[-1] - outermost])]
         if low == high:  # of nearly all values
             low, high = scaled[[0, -1]]
         along = (np.clip(scaled, low, high) - low) / (high - low)
         wanted = rest[np.searchsorted(counts / counts[-1] + along, 2 * np.arange(1, n) / n)]
     after = different[alone[alone < len(different) - 1] + 1]
-    edges = np.setdiff1d(np.concatenate((wanted, different[alone], after)), different[:1])
+    edges = np.setdiff1d(np.concatenate((wanted, different[alone], after, gaps)), different[:1])
     may_share = ~frequent & np.append(different[1:] > different[:-1] + 1.5 * step, True)
-    return _shared(edges, different, frequent, may_share)
+    return _shared(edges, different, frequent, may_share, np.isin(different, gaps))
 
 
 def _shared(
@@ -274,19 +335,20 @@ def _shared(
     different: NDArray[np.float64],
     frequent: NDArray[np.bool_],
     may_share: NDArray[np.bool_],
+    is_above_gap: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
     """Return edges without those that give one value that may share its bin a bin to itself.
 
-    It shares the bin above, or the one below where a frequent value has the one above.
+    It shares the bin above, or the one below where a frequent value has the one above; none across a gap.
     """
     first, b = [0, *np.searchsorted(different, edges).tolist()], 0
     while b < len(first):
         is_alone = np.diff([*first, len(different)]) == 1
         if not (is_alone[b] and may_share[first[b]]):
             b += 1
-        elif b + 1 < len(first) and not frequent[first[b + 1]]:
+        elif b + 1 < len(first) and not (frequent | is_above_gap)[first[b + 1]]:
             del first[b + 1]
-        elif b > 0 and not frequent[first[b - 1]]:
+        elif b > 0 and not (frequent[first[b - 1]] or is_above_gap[first[b]]):
             del first[b]
         else:
             b += 1

@@ -142,7 +142,7 @@ def _read_objects(
     expected: Sequence[object] | None,
     first_row: int,
 ) -> Cells:
-    """Return the cells of an object column, all of one sort."""
+    """Return an object column's cells, all of one sort."""
     rows = np.flatnonzero(~is_missing(values))
     observed = values[rows]
     sorts = {kind: _sort_of(kind) for kind in dict.fromkeys(map(type, observed))}

@@ -94,6 +94,7 @@ class Numeric(_Described):
         decimals: how many digits behind the point the values need, at most `MOST_DECIMALS`; None for whole numbers and
             where more are needed.
         n_values: how many training values there were; None if nobody counted.
+        gaps: bins above which no numbers lie for long, see `nadek.tabular.columns.infer`.
         tails: how far from their inner edges half of the training values of the first and of the last bin lie; None
             where all bins held one value only, where that is too far for floats, or nobody counted.
         unit: of dates: the numbers are whole counts of it since 1970; None for other numbers.
@@ -115,6 +116,7 @@ class Numeric(_Described):
     tails: tuple[float, float] | None = None
     cuts: tuple[float, ...] | None = None
     n_values: int | None = None
+    gaps: tuple[int, ...] = ()
     unit: Unit | None = None
     kind: Literal["numeric"] = "numeric"
 
@@ -131,6 +133,8 @@ class Numeric(_Described):
         if self.decimals is not None and (self.integer or not 1 <= self.decimals <= MOST_DECIMALS):
             expected = "none for whole numbers" if self.integer else f"1 to {MOST_DECIMALS}"
             raise ValueError(f"decimals: expected {expected}, found {self.decimals}")
+        if not all(0 <= place < len(self.edges) for place in self.gaps):
+            raise ValueError(f"gaps: expected bins below the last one, found {self.gaps}")
         if self.unit is not None and not self.integer:
             raise ValueError(f"unit: expected whole numbers beside {self.unit!r}, found others")
         if self.cuts is not None:
@@ -209,14 +213,19 @@ def is_continuous(column: Column) -> bool:
     return isinstance(column, Numeric) and len(column.single) < len(column.means)
 
 
-def knots(columns: Sequence[Column]) -> tuple[tuple[int, ...] | None, ...] | None:
-    """Return the single bins of continuous columns, see `nadek.models.variables`."""
-    singles = tuple(c.single if isinstance(c, Numeric) and is_continuous(c) else None for c in columns)
-    return singles if any(single is not None for single in singles) else None
+def knots(columns: Sequence[Column]) -> tuple[tuple[int | float, ...] | None, ...] | None:
+    """Return where the bins of continuous columns are not joined, see `nadek.models.variables`."""
+    apart = tuple(_apart(c) if isinstance(c, Numeric) and is_continuous(c) else None for c in columns)
+    return apart if any(one is not None for one in apart) else None
+
+
+def _apart(column: Numeric) -> tuple[int | float, ...]:
+    """Return the bins of a single value, and the middles of gaps."""
+    return tuple(sorted((*column.single, *(place + 0.5 for place in column.gaps))))
 
 
 def is_plain(column: Column) -> bool:
-    """Return True for a column of the numbers 0 and 1."""
+    """Return True for a column of 0 and 1."""
     return isinstance(column, Binary) and column.levels == (0, 1) and all(type(level) is int for level in column.levels)
 
 
