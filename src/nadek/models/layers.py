@@ -38,4 +38,4 @@ def drop(h: Tensor, rate: float, generator: torch.Generator | None, *, n_tied_ax
     numbers = torch.empty(-(-n_units // 4), dtype=torch.int64, device=h.device)
     numbers.random_(-(2**63), None, generator=generator)
     kept = numbers.view(torch.int16)[:n_units].view(shape) >= int(rate * 2**16) - 2**15
-    return h * kept.view(torch.uint8).to(h.dtype) / (1 - rate)  # a boolean factor takes seven times as long on a CPU
+    return h * (kept.view(torch.uint8).to(h.dtype) / (1 - rate))  # a boolean factor takes seven times as long on a CPU

@@ -28,8 +28,10 @@ STEPS, STEPS_OF_NUMBERS = 3, 2
 """Refining steps; imputation takes fewer in tables with numbers, whose first guess is good."""
 FACTORS = 12
 """Factors of the first guess at numbers, at most one for each of its features."""
-WIDTH, DENSITY_FACTOR = 400, 5
-"""Most units of the stream, and those for each column, beyond 64, where a density is learnt; see `_width`."""
+WIDTH, A_COLUMN, A_VARIABLE = 400, 5, 32
+"""Most units of the stream, those for each column, beyond 64, and those for each variable; see `_width`."""
+NARROW_VARIABLE = 16
+"""Units for each variable where imputation is learnt from a small table without numbers."""
 BLOCKS = 2
 WEIGHT_DECAY, ORDERED_DECAY, MOST_DECAY = 0.1, 800, 2.0
 """Weight decay; where levels have an order, the second one divided by the rows, from the first to the third. More of it
@@ -100,7 +102,8 @@ def defaults(
     if width is None:
         is_narrow = imputation and (small or effort != "thorough")
         narrowing = 1 if knots or not small else 2
-        width = _width(n_rows, levels, knots, narrowing if is_narrow else DENSITY_FACTOR)
+        a_variable = NARROW_VARIABLE if imputation and small and not knots else A_VARIABLE
+        width = _width(n_rows, levels, knots, narrowing if is_narrow else A_COLUMN, a_variable)
     if steps is None:
         steps = STEPS_OF_NUMBERS if imputation and knots else STEPS
     dropout = DROPOUT if small else 0.0
@@ -152,14 +155,14 @@ def _factors(levels: Sequence[int], ordinal: Sequence[int]) -> int | None:
     return min(FACTORS, n_features) if guessed else None
 
 
-def _width(n_rows: int, levels: Sequence[int], knots: Knots, factor: int) -> int:
-    """Return the width, a multiple of 16: narrower for few rows, variables, or columns of the network times ``factor``.
+def _width(n_rows: int, levels: Sequence[int], knots: Knots, a_column: int, a_variable: int) -> int:
+    """Return the width, a multiple of 16: narrower for few rows, or few variables or columns with so many units each.
 
     A number counts as four levels, however many knots it has: they learn together.
     """
     kinds = zip(levels, knots or [None] * len(levels), strict=True)
     columns = sum(8 if single is not None else 1 if n == 2 else 2 * n for n, single in kinds)
-    width = min(WIDTH, 32 * len(levels), 8 * math.sqrt(n_rows), 64 + factor * columns)
+    width = min(WIDTH, a_variable * len(levels), 8 * math.sqrt(n_rows), 64 + a_column * columns)
     return max(16, 16 * int(width / 16))
 
 

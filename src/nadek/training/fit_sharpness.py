@@ -8,9 +8,10 @@ import math
 from dataclasses import replace
 from itertools import product
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from numpy.polynomial.chebyshev import chebfit, chebval
 
 from nadek.inference.decoders.chunking import bytes_per_row, chunks
 from nadek.inference.order_agnostic import MaskLaw
@@ -22,8 +23,10 @@ from nadek.training.prepare import Rows
 
 COMMON, OWN = 0.3, 0.4
 """Standard deviations, before any row is seen, of the logarithm that all numbers share and of what each adds to it."""
-MOST, N_FACTORS = 4.0, 21
-"""Largest factor, and how many are tried from its inverse on."""
+MOST, N_FACTORS = 4.0, 41
+"""Largest factor, and from how many one is chosen, from its inverse on."""
+N_NODES = 9
+"""How many factors are tried: costs are smooth in the logarithm, so a polynomial gives the others."""
 FOCUSES = (0.0, 0.4, 0.8, 1.6, 3.2)
 """What is tried as `nadek.ModelConfig.focus`."""
 ERRONEOUS = math.log(1e-5)
@@ -62,35 +65,39 @@ def fit_sharpness(
     validation = prepare_validation(chosen, network, generator, law=law, min_rows=ROWS)
     x, missing = validation.rows.values, validation.missing
     parts = chunks(len(missing), bytes_per_row(network))
-    logits = torch.cat([network(x[part], missing[part])[-1] for part in parts]).double()
+    logits = torch.cat([network(x[part], missing[part])[-1] for part in parts])
     hidden = missing & validation.rows.shown
-    factors = torch.logspace(-1, 1, N_FACTORS, base=MOST, dtype=torch.float64, device=x.device)
-    factors = (64 * factors).round() / 64  # as any float holds them
+    nodes = np.cos(np.pi * (np.arange(N_NODES) + 0.5) / N_NODES)  # Chebyshev's: no wiggles between them
     numbers = [j for j, single in enumerate(knots) if single is not None]
-    costs = torch.zeros(len(FOCUSES), len(numbers), N_FACTORS, dtype=torch.float64, device=x.device)
+    costs = np.zeros((N_NODES, len(FOCUSES), len(numbers)))
     for index, j in enumerate(numbers):
         where = hidden[:, j].nonzero().squeeze(1)
         variable = torch.full_like(where, j)
-        scores, codes = variables.scores(logits[where], variable), x[where, j].double()
+        scores, codes = variables.scores(logits[where], variable), x[where, j]
         weight = 1.0 if validation.rows.weights is None else validation.rows.weights[where]
-        for (at, focus), (place, factor) in product(enumerate(FOCUSES), enumerate(factors)):
+        for (place, node), (at, focus) in product(enumerate(nodes), enumerate(FOCUSES)):
             variables.densities.focus = focus
-            variables.densities.sharpness.fill_(factor)
+            variables.densities.sharpness.fill_(MOST**node)
             log_p = variables.log_prob(scores, codes, variable)
-            log_p = torch.logaddexp(log_p, log_p.new_tensor(ERRONEOUS))
-            costs[at, index, place] = -(weight * log_p).sum() * len(chosen.values) / len(x)
-    at, places = _most_probable(costs, factors.log())
+            log_p = weight * torch.logaddexp(log_p, log_p.new_tensor(ERRONEOUS))
+            costs[place, at, index] = -float(log_p.double().sum()) * len(chosen.values) / len(x)
+    tried = np.linspace(-1, 1, N_FACTORS)
+    between = chebval(tried, chebfit(nodes, costs.reshape(N_NODES, -1), N_NODES - 1))
+    at, places = _most_probable(between.reshape(*costs.shape[1:], N_FACTORS), tried * math.log(MOST))
     variables.densities.focus = FOCUSES[at]
     variables.densities.sharpness.fill_(1)
-    variables.densities.sharpness[numbers] = factors[places].to(network.b.dtype)
+    factors = (64 * MOST**tried).round() / 64  # as any float holds them
+    variables.densities.sharpness[numbers] = torch.from_numpy(factors[places]).to(network.b)
     sharpness = tuple(variables.densities.sharpness.tolist())
     network.config = replace(network.config, sharpness=sharpness, focus=variables.densities.focus)
 
 
-def _most_probable(costs: Float[Tensor, "c J F"], logs: Float[Tensor, " F"]) -> tuple[int, Int[Tensor, " J"]]:
+def _most_probable(
+    costs: Float[np.ndarray, "c J F"], logs: Float[np.ndarray, " F"]
+) -> tuple[int, Int[np.ndarray, " J"]]:
     """Return the place of the focus and of each variable's factor, given the costs of all, in nats."""
-    unlike = (logs - logs[:, None]).square() / (2 * OWN**2)  # [common, own]
-    least, place = (costs.unsqueeze(2) + unlike).min(3)  # [c, J, common]
-    total = least.sum(1) + logs.square() / (2 * COMMON**2)
-    at, common = divmod(int(total.argmin()), len(logs))
-    return at, place[at, :, common]
+    unlike = (logs - logs[:, None]) ** 2 / (2 * OWN**2)  # [common, own]
+    all_costs = np.expand_dims(costs, 2) + unlike  # [c, J, common, own]
+    total = all_costs.min(3).sum(1) + logs**2 / (2 * COMMON**2)
+    at, common = np.unravel_index(total.argmin(), total.shape)
+    return int(at), all_costs[at, :, common].argmin(1)

@@ -12,12 +12,16 @@ import types
 import typing
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from numbers import Integral
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
 T = TypeVar("T")
+
+_hints = cache(typing.get_type_hints)
+"""Types of a dataclass's fields, which take longer to find than to check: a training builds configs in every step."""
 
 
 def encode(config: Any) -> dict[str, Any]:  # noqa: ANN401 - any frozen dataclass
@@ -50,7 +54,7 @@ def difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, Any, An
 
 def check_choices(config: Any, *names: str) -> None:  # noqa: ANN401 - any dataclass
     """Check that options are literals of their fields."""
-    hints = typing.get_type_hints(type(config))
+    hints = _hints(type(config))
     for name in names:
         choices = [choice for one in _members(hints[name]) for choice in typing.get_args(one) or (None,)]
         if (value := getattr(config, name)) not in choices:
@@ -88,7 +92,7 @@ def decode(cls: type[T], values: Any, *, where: str = "") -> T:  # noqa: ANN401 
     if not isinstance(values, Mapping):
         raise ValueError(f"{where or 'options'}: expected a table of options, found {values!r}")
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
-    hints = typing.get_type_hints(cls)
+    hints = _hints(cls)
     for key in values:
         if key not in fields:
             raise ValueError(f"unknown option {_join(where, key)}; {_suggest(key, cls, where)}")
@@ -179,7 +183,7 @@ def _suggest(key: str, cls: type, where: str) -> str:
 
 def _nested_options(cls: Any, where: str) -> set[str]:  # noqa: ANN401 - any dataclass
     options: set[str] = set()
-    for name, hint in typing.get_type_hints(cls).items():
+    for name, hint in _hints(cls).items():
         path = _join(where, name)
         for member in filter(dataclasses.is_dataclass, _members(hint)):
             options |= {_join(path, field.name) for field in dataclasses.fields(member)} | _nested_options(member, path)
