@@ -715,7 +715,7 @@ def test_observed_large_integers_are_unchanged(column, options):
     ],
     ids=labelled,
 )
-def test_large_integer_is_filled_exactly(missing):
+def test_large_integer_of_a_frame_is_filled_exactly(missing):
     imputer = nadek.NADEkImputer(**QUICK, categorical_features=["id"])
     imputer.fit(pd.DataFrame({"id": LARGE[:3] * 20, "u": [0, 1, 1, 0, 1] * 12}))
     asked = beside(missing, "id", [0, 1])
