@@ -1019,6 +1019,14 @@ def test_names_that_are_no_text_keep_their_places(copies, names, tmp_path):
     model.fit(copies).score_samples(table.iloc[:, [2, 0, 1]])
 
 
+def test_column_called_none_keeps_its_name(copies):
+    table = pd.DataFrame(copies, columns=pd.Index([None, 5, 2.5], dtype=object))
+    table.iloc[::4, 0] = np.nan
+    filled, model = nadek.NADEkImputer(**QUICK).fit_transform(table), nadek.NADEk(**QUICK).fit(table)
+    for whole in (filled, model.sample(2), model.explain(table), model.sample_conditional(table)[0]):
+        assert whole.columns.tolist() == [None, 5, 2.5]
+
+
 @pytest.mark.parametrize("hole", ["a", "missingindicator_a"])
 def test_column_named_like_indicator_is_refused(copies, hole):
     table = pd.DataFrame(copies, columns=["a", "missingindicator_a", "c"])
