@@ -823,10 +823,11 @@ def test_info_prints_a_model_card(mixed):
 
 def test_card_shows_odd_names_and_levels(tmp_path):
     kinds = Binary(levels=("*no*", "_yes_")), Categorical(levels=("<b>", "[u](v)", "a_b"))
-    package.save(tmp_path / "model", saved_model(kinds, ("a|b\n<i>", "c_d")))
-    card = ok("info", tmp_path / "model", "--card").out
+    package.save(tmp_path / "*my* _model_ #", saved_model(kinds, ("a|b\n<i>", "c_d")))
+    card = ok("info", tmp_path / "*my* _model_ #", "--card").out
     assert r"""| column "a\|b \<i>" | binary, 2 levels: '\*no\*', '\_yes\_' |""" in card
     assert r"""| column "c_d" | categorical, 3 levels: '\<b>', '\[u](v)', 'a_b' |""" in card
+    assert r"# \*my\* \_model\_ \#" in card.splitlines()
 
 
 def test_info_tells_the_kinds_of_columns(mixed):

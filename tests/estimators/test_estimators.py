@@ -335,14 +335,15 @@ def test_other_frames_are_tables(wrap):
     assert nw.from_native(filled).rows() == nw.from_native(nadek.NADEkImputer(**QUICK).fit_transform(table)).rows()
 
 
-@pytest.mark.parametrize(("named", "example"), [(True, "['name', ...]"), (False, "[0, ...]")])
+@pytest.mark.parametrize(("named", "example"), [(True, "['name', 'town', ...]"), (False, "[0, 2, ...]")])
 def test_many_texts_need_a_declaration(named, example):
     table = pd.DataFrame({"name": [f"person {i}" for i in range(40)], "yes": [0, 1] * 20})
+    table = table.assign(town=table["name"].str.replace("person", "town"))
     table = table if named else table.to_numpy(dtype=object)
-    with pytest.raises(ValueError, match=r'column ".*" has 40 different texts') as error:
+    with pytest.raises(ValueError, match=r'^column ".*" has 40 .*; column ".*" has 40 ') as error:
         nadek.NADEk(**QUICK).fit(table)
     assert str(error.value).endswith(f"(categorical_features={example} says so)")
-    model = nadek.NADEk(**QUICK, categorical_features=["name"] if named else [0]).fit(table)
+    model = nadek.NADEk(**QUICK, categorical_features=["name", "town"] if named else [0, 2]).fit(table)
     assert len(model.columns_[0].levels) == 40
 
 
@@ -715,7 +716,7 @@ def test_observed_large_integers_are_unchanged(column, options):
     ],
     ids=labelled,
 )
-def test_large_integer_is_filled_exactly(missing):
+def test_large_integer_of_a_frame_is_filled_exactly(missing):
     imputer = nadek.NADEkImputer(**QUICK, categorical_features=["id"])
     imputer.fit(pd.DataFrame({"id": LARGE[:3] * 20, "u": [0, 1, 1, 0, 1] * 12}))
     asked = beside(missing, "id", [0, 1])
@@ -1017,6 +1018,14 @@ def test_names_that_are_no_text_keep_their_places(copies, names, tmp_path):
         with pytest.raises(ValueError, match=r'^column 1: expected ".*" as in training, found "'):
             one.score_samples(table.iloc[:, [2, 0, 1]])
     model.fit(copies).score_samples(table.iloc[:, [2, 0, 1]])
+
+
+def test_column_called_none_keeps_its_name(copies):
+    table = pd.DataFrame(copies, columns=pd.Index([None, 5, 2.5], dtype=object))
+    table.iloc[::4, 0] = np.nan
+    filled, model = nadek.NADEkImputer(**QUICK).fit_transform(table), nadek.NADEk(**QUICK).fit(table)
+    for whole in (filled, model.sample(2), model.explain(table), model.sample_conditional(table)[0]):
+        assert whole.columns.tolist() == [None, 5, 2.5]
 
 
 @pytest.mark.parametrize("hole", ["a", "missingindicator_a"])

@@ -36,7 +36,7 @@ def real_data(folder, name):
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("rate", [0.0, 0.3])
-def test_probabilities_sum_to_one(model, rate):
+def test_probabilities_of_baselines_sum_to_one(model, rate):
     x = with_missing(chain(50, 6)[0], rate)
     log_prob = model.fit(x).log_prob(EVERY_ROW)
     assert log_prob.dtype == np.float64

@@ -89,7 +89,7 @@ def test_bad_sizes_are_refused(chunk, message):
         sample(model, 2, chunk=chunk)
 
 
-def test_other_bad_input_is_refused():
+def test_other_bad_chunks_are_refused():
     model = build("nade-1 1hl", 3)
     holes = torch.tensor([[1.0, torch.nan, torch.nan]], dtype=torch.float64)
     with pytest.raises(ValueError, match="chunk: expected one size for rows with observed cells"):

@@ -105,7 +105,7 @@ def test_bad_distances_are_refused(distances, message):
         inspect.unwrap(spread_orderings)(2, distances)  # behind the shape hook
 
 
-def test_other_bad_input_is_refused():
+def test_other_bad_distances_are_refused():
     with pytest.raises(ValueError, match="n: expected at least 1, found 0"):
         spread_orderings(0, torch.zeros(2, 2))
     with pytest.raises(ValueError, match="image_shape: expected height and width"):

@@ -381,7 +381,7 @@ def test_command_fit_adds_memory(tmp_path):
 @pytest.mark.parametrize("decoder", ["full", "incremental"])
 @pytest.mark.parametrize("levels", [None, (2, 3, 2, 5, 2, 2, 3, 2)])
 @pytest.mark.parametrize("seed", range(4))
-def test_rare_rows_score_alike_in_float32(seed, levels, decoder):
+def test_rare_rows_of_a_memory_score_alike_in_float32(seed, levels, decoder):
     """Nearly deterministic tables: complements are far below the rounding of 1."""
     generator = seeded(seed)
     config = ModelConfig(n_variables=8, levels=levels, core=DeepConfig(hidden=(8,)), steps=2)

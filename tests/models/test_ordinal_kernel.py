@@ -175,7 +175,7 @@ def test_steps_without_ordinal_variables_are_ordinary():
 
 
 @pytest.mark.parametrize("name", ["W", "V"])
-def test_frozen_weights_stay(name):
+def test_frozen_weights_of_ordered_levels_stay(name):
     model = network().float()
     getattr(model, name).requires_grad_(False)
     before = getattr(model, name).clone()

@@ -53,7 +53,7 @@ def test_joint_probabilities_sum_to_one(generator):
 
 
 @torch.no_grad()
-def test_importance_sampling_finds_the_likelihood(generator):
+def test_importance_sampling_finds_the_likelihood_of_darn(generator):
     model = network(4, 3, generator, scale=0.7)
     log_p, log_q = joint(model, states(4))
     scores = sampled_scores(model.log_weights, states(4), 10_000)
@@ -149,7 +149,7 @@ def test_training_resumes_exactly(weight_noise, generator):
     assert [point["validation"] for point in resumed.curve] == [point["validation"] for point in whole.curve]
 
 
-def test_missing_values_are_refused():
+def test_missing_values_are_refused_by_darn():
     with pytest.raises(ValueError, match="without missing values"):
         DARNRun(torch.tensor([[0.0, torch.nan]]), DARNConfig(hidden=1, epochs=1))
 
@@ -211,6 +211,6 @@ def test_row_resumes(done, tmp_path):
         (("hidden = 8", "hidden = 0"), "darn.training: hidden: expected at least 1, found 0"),
     ],
 )
-def test_errors_are_named(change, message, tmp_path):
+def test_errors_in_rows_of_darn_are_named(change, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         read_row(write_recipe(tmp_path, "table9/darn.toml", ROW.replace(*change)))

@@ -27,7 +27,7 @@ def test_exact_probabilities_sum_to_one(generator):
     assert exact(model, states(4)).logsumexp(0).item() == pytest.approx(0)
 
 
-def test_importance_sampling_finds_the_likelihood(generator):
+def test_importance_sampling_finds_the_likelihood_of_a_dbn(generator):
     model = DBN(machine(3, 4, generator), machine(5, 3, generator))
     scores = sampled_scores(model.log_weights, states(4), 10_000)
     log_p = scores.log_p - exact_log_partition(model.top)

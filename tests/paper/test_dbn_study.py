@@ -43,7 +43,7 @@ def test_every_top_trains(row, generator):
     assert learnt.W.isfinite().all()
 
 
-def test_estimate_is_near_exact_likelihood(done):
+def test_estimate_is_near_exact_likelihood_of_a_dbn(done):
     folder, row, record = done
     training, x = RBMTraining.of(row, workspace_in(folder)), open_data("digits", split="test").x
     first, top = training.below.finished(), training.finished()
@@ -104,6 +104,6 @@ def test_top_of_another_first_layer_is_refused(tmp_path):
         (('"digits"', '"nltcs"'), "expected an RBM of nltcs, found table9/rbm, which is one of digits"),
     ],
 )
-def test_errors_are_named(change, message, tmp_path):
+def test_errors_in_rows_of_a_dbn_are_named(change, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         dbn_job(read_row(write(tmp_path, ROW.replace(*change))), workspace_in(tmp_path))

@@ -113,7 +113,7 @@ def test_short_training_shortens_the_average(generator):
     assert torch.equal(short.average.W, chosen.average.W)
 
 
-def test_missing_values_are_refused():
+def test_missing_values_are_refused_by_an_rbm():
     with pytest.raises(ValueError, match="without missing values"):
         fit_rbm(torch.tensor([[0.0, torch.nan]]), RBMConfig(hidden=1, epochs=1))
 

@@ -62,7 +62,7 @@ def test_every_rbm_trains(row, generator):
     assert learnt.log_weight(x).isfinite().all()
 
 
-def test_estimate_is_near_exact_likelihood(done):
+def test_estimate_is_near_exact_likelihood_of_an_rbm(done):
     folder, row, record = done
     job = RBMTraining.of(row, workspace_in(folder))
     machine, x = job.finished(), open_data("digits", split="test").x

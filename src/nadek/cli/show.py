@@ -59,7 +59,8 @@ def info(
     rows = _about(saved, facts)
     if card:
         lines = [f"| {_as_markdown(label)} | {_as_markdown(text)} |" for label, text in rows]
-        show_line(CARD.format(name=model.name, facts="\n".join(lines)))
+        title = _as_markdown(model.name)
+        show_line(CARD.format(title=title, name=model.name, facts="\n".join(lines)))
         return
     show_table(str(model), ["", ""], [list(map(escape, row)) for row in rows])
 
@@ -70,7 +71,7 @@ library_name: nadek
 tags: [density-estimation, imputation, tabular]
 ---
 
-# {name}
+# {title}
 
 An any-order density model of a table, made with nadek. It scores, samples and completes rows.
 
@@ -87,7 +88,7 @@ To be added by hand: where the rows come from, whom they leave out, what the mod
 
 def _as_markdown(text: str) -> str:
     """Return a text as Markdown that shows it as it is, in one line."""
-    return re.sub(r"[\\`*\[<&|~]|\b_|_\b", r"\\\g<0>", " ".join(text.splitlines()))
+    return re.sub(r"[\\`*\[<&|~#]|\b_|_\b", r"\\\g<0>", " ".join(text.splitlines()))
 
 
 def _about(saved: SavedModel, facts: dict[str, Any]) -> list[list[str]]:

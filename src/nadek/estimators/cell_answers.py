@@ -16,7 +16,7 @@ from nadek.inference.sampling import level_probabilities, rows_at_once
 from nadek.tabular.columns import Numeric, bin_probabilities, log_outwards, log_own, n_levels, quantiles_of_number
 from nadek.tabular.frames import MatrixLike
 from nadek.tabular.table import Table
-from nadek.tabular.writeback import with_columns
+from nadek.tabular.writeback import under_names_of, with_columns
 
 
 class CellAnswers(NADEkBase):
@@ -109,7 +109,9 @@ class CellAnswers(NADEkBase):
         """Return numbers for the cells of a table: of a frame with the names of its columns."""
         whole = np.full((len(table), self.n_features_in_), np.nan)
         whole[:, [j for j, _ in self._nonempty_columns()]] = numbers.cpu().numpy()
-        return whole if table.columns is None else with_columns(table.native, whole, table.native.columns)
+        if table.columns is None:
+            return whole
+        return under_names_of(with_columns(table.native, whole, table.native.columns), table.native)
 
     def _level_probabilities(
         self, codes: Tensor, rows: Int[Tensor, " M"]

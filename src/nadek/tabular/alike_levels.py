@@ -26,13 +26,15 @@ def warn_of_alike_levels(table: Table, columns: Mapping[int, Column | None]) -> 
 
 
 def warn_of_quotes(table: Table, columns: Mapping[int, Column | None]) -> None:
-    """Warn once of quotes around answers: behind a space they open no cell of a CSV file."""
+    """Warn once of quotes around names and answers: behind a space they open no cell of a CSV file."""
+    if not table.is_text_file:
+        return
+    parts = {"the header": tuple(table.labels[j] for j in columns)}
+    parts |= {f'column "{table.labels[j]}"': texts_of(column) for j, column in columns.items() if column}
     named = []
-    for j, column in columns.items():
-        levels = texts_of(column) if column and table.is_text_file else ()
-        texts = [repr(text) for text in levels if len(text) > 1 and text[0] == text[-1] == '"']
-        if texts:
-            named.append(f'{", ".join(texts[:3])} in column "{table.labels[j]}"')
+    for place, words in parts.items():
+        if texts := [repr(text) for text in words if len(text) > 1 and text[0] == text[-1] == '"']:
+            named.append(f"{', '.join(texts[:3])} in {place}")
     if named:
         message = "these are learnt with the quotes around them, as a quote behind a space opens no cell"
         warn(f"{message}: {first_columns(named)}; if they shall have none, take out such spaces", where=table.where)

@@ -1,6 +1,6 @@
 """The columns of a training table: what they are by their values, their types, and the user's options."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -133,10 +133,18 @@ def learn_columns(table: Table, options: Mapping[str, Any], *, keep_empty: bool)
         raise ValueError(f'column "{min(both)}": expected one kind, found it in {" and in ".join(DECLARING)}')
     declared: dict[str, Declared] = {label: kind for option, kind in DECLARING.items() for label in options[option]}
     columns: list[Column | None] = []
+    questions: dict[str | int, UndecidedColumnError] = {}
     for j, label in enumerate(table.labels):
         kind = declared.get(label, "categorical" if is_categorical(table, j) else "auto")
         empty = keep_empty and table.is_missing(j).all()
-        columns.append(None if empty else _learn_typed(table, j, kind, options["n_bins"]))
+        try:
+            columns.append(None if empty else _learn_typed(table, j, kind, options["n_bins"]))
+        except UndecidedColumnError as error:
+            questions[label if table.columns is not None else j] = error
+    if questions:
+        keys = "".join(f"{key!r}, " for key, error in questions.items() if error.remedies)
+        hint = f" (categorical_features=[{keys}...] says so)" if keys else ""
+        raise ValueError(_first_questions(questions.values()) + hint)
     warn_of_doubts(table, dict(enumerate(columns)))
     return tuple(columns)
 
@@ -148,13 +156,17 @@ def warn_of_doubts(table: Table, columns: Mapping[int, Column | None]) -> None:
     warn_of_quotes(table, columns)
 
 
-def _ask(table: Table, questions: Mapping[str, UndecidedColumnError], most: int = 3) -> None:
+def _ask(table: Table, questions: Mapping[str, UndecidedColumnError]) -> None:
     """Ask all questions at once, if there are any."""
     if questions:
-        more = len(questions) - most
-        rest = f"; and {more} more column{'s' if more > 1 else ''}" if more > 0 else ""
-        message = f"{table.where}: {'; '.join(list(map(str, questions.values()))[:most])}{rest}"
+        message = f"{table.where}: {_first_questions(questions.values())}"
         raise UndecidedColumnsError(message, {label: one.remedies for label, one in questions.items()})
+
+
+def _first_questions(questions: Collection[UndecidedColumnError], most: int = 3) -> str:
+    more = len(questions) - most
+    rest = f"; and {more} more column{'s' if more > 1 else ''}" if more > 0 else ""
+    return "; ".join(list(map(str, questions))[:most]) + rest
 
 
 def _learn(table: Table, j: int, declared: Declaration | None, choices: ParsedChoices) -> Learnt:
@@ -207,12 +219,7 @@ def _learn_typed(table: Table, j: int, kind: Declared, n_bins: int) -> Column:
         read_cells(values, name=label)  # a wrong cell is told by its row, not by its place in the list
         with naming(f'categories of the type of column "{label}"'):
             read_cells(listed, name=label)
-    try:
-        column = infer(values if listed is None else listed, name=label, kind=kind, n_bins=n_bins, integers="numeric")
-    except UndecidedColumnError as error:
-        key = label if table.columns is not None else j
-        hint = f" (categorical_features=[{key!r}, ...] says so)" if error.remedies else ""
-        raise ValueError(f"{error}{hint}") from None
+    column = infer(values if listed is None else listed, name=label, kind=kind, n_bins=n_bins, integers="numeric")
     if listed is not None and isinstance(column, Categorical) and is_ordered(table, j):
         return Ordinal(levels=tuple(sorted(column.levels, key=listed.tolist().index)))
     if kind == "auto" and isinstance(column, Categorical) and len(column.levels) == 1:

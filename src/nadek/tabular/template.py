@@ -15,7 +15,7 @@ from nadek.tabular.arrow_columns import cast_in_arrow, categories_listed, type_o
 from nadek.tabular.columns import Column, decode
 from nadek.tabular.frames import categories_of
 from nadek.tabular.table import Table
-from nadek.tabular.writeback import array_like, numpy_type, series_like
+from nadek.tabular.writeback import array_like, numpy_type, series_like, under_names_of
 
 TypeName = str | dict[str, Any]
 """The name of a type in its library, or which categories it lists; JSON can hold it."""
@@ -67,7 +67,7 @@ class Template:
             return array_like(self.empty, columns)
         frame = nw.from_native(self.empty)
         series = [series_like(frame[:, j], values) for j, values in enumerate(columns)]
-        return nw.concat([one.to_frame() for one in series], how="horizontal").to_native()
+        return under_names_of(nw.concat([one.to_frame() for one in series], how="horizontal").to_native(), frame)
 
     def dtypes(self) -> list[np.dtype[Any]]:
         """Return NumPy's types of the columns that hold numbers; objects for all others."""

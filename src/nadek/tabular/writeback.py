@@ -63,7 +63,7 @@ def filled(table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - an array 
     if isinstance(frame, np.ndarray):
         return array_like(frame, [columns.get(j, column) for j, column in enumerate(frame.T)])
     series = [_with_own(frame[:, j], fillings[j][0], series_like(frame[:, j], new)) for j, new in columns.items()]
-    whole = (frame.with_columns(*series) if series else frame.clone()).to_native()
+    whole = under_names_of((frame.with_columns(*series) if series else frame.clone()).to_native(), frame)
     if frame.implementation.is_pyarrow() and whole.schema != frame.to_native().schema:
         return whole.replace_schema_metadata()  # what pandas left there tells of the old types, and it believes it
     return whole
@@ -200,6 +200,13 @@ def with_columns(native: Any, values: Shaped[np.ndarray, "N F"], names: Sequence
     named = zip(names, values.T, strict=True)
     columns = [nw.new_series(name, column, backend=frame.implementation) for name, column in named]
     return frame.with_columns(*columns).to_native() if columns else native
+
+
+def under_names_of(native: Any, like: Any) -> Any:  # noqa: ANN401 - a new frame, and one of narwhals
+    """Return a frame under the names of another; pandas counts where one is None."""
+    if like.implementation.is_pandas_like():
+        native.columns = like.to_native().columns
+    return native
 
 
 def renamed(native: Any, names: Sequence[str]) -> Any:  # noqa: ANN401 - a frame
