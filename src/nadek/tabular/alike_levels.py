@@ -1,38 +1,19 @@
 """Answers that differ in spaces or capital letters only, such as "Yes" and "yes ", or have quotes around them."""
 
 from collections import defaultdict
-from collections.abc import Mapping
 
 from nadek.tabular.columns import Column
 from nadek.tabular.encode import texts_of
-from nadek.tabular.names import first_columns
-from nadek.tabular.table import Table
-from nadek.utils.warn import warn
 
 
-def warn_of_alike_levels(table: Table, columns: Mapping[int, Column | None]) -> None:
-    """Warn once of alike levels in the columns at these places of a training table."""
-    named = []
-    for j, column in columns.items():
-        alike = defaultdict[str, list[str]](list)
-        for text in texts_of(column) if column else ():
-            alike[" ".join(text.casefold().split())].append(repr(text))
-        pairs = [" and ".join(levels) for levels in alike.values() if len(levels) > 1]
-        if pairs:
-            named.append(f'{", ".join(pairs[:3])} in column "{table.labels[j]}"')
-    if named:
-        message = "these differ in spaces or capital letters only, but are learnt as different answers"
-        warn(f"{message}: {first_columns(named)}; if they are the same, write them alike", where=table.where)
+def alike_levels(column: Column) -> list[str]:
+    """Return groups of levels that differ in spaces or capital letters only, three at most."""
+    groups = defaultdict[str, list[str]](list)
+    for text in texts_of(column):
+        groups[" ".join(text.casefold().split())].append(repr(text))
+    return [" and ".join(levels) for levels in groups.values() if len(levels) > 1][:3]
 
 
-def warn_of_quotes(table: Table, columns: Mapping[int, Column | None]) -> None:
-    """Warn once of quotes around answers: behind a space they open no cell of a CSV file."""
-    named = []
-    for j, column in columns.items():
-        levels = texts_of(column) if column and table.is_text_file else ()
-        texts = [repr(text) for text in levels if len(text) > 1 and text[0] == text[-1] == '"']
-        if texts:
-            named.append(f'{", ".join(texts[:3])} in column "{table.labels[j]}"')
-    if named:
-        message = "these are learnt with the quotes around them, as a quote behind a space opens no cell"
-        warn(f"{message}: {first_columns(named)}; if they shall have none, take out such spaces", where=table.where)
+def quoted_levels(column: Column) -> list[str]:
+    """Return levels with quotes around them, three at most: behind a space these open no cell of a CSV file."""
+    return [repr(text) for text in texts_of(column) if len(text) > 1 and text[0] == text[-1] == '"'][:3]

@@ -324,32 +324,26 @@ def _edges(
             low, high = scaled[[0, -1]]
         along = (np.clip(scaled, low, high) - low) / (high - low)
         wanted = rest[np.searchsorted(counts / counts[-1] + along, 2 * np.arange(1, n) / n)]
-    after = different[alone[alone < len(different) - 1] + 1]
-    edges = np.setdiff1d(np.concatenate((wanted, different[alone], after, gaps)), different[:1])
+    fixed = np.concatenate((different[alone], different[alone[alone < len(different) - 1] + 1], gaps))
+    edges = np.setdiff1d(np.concatenate((wanted, fixed)), different[:1])
     may_share = ~frequent & np.append(different[1:] > different[:-1] + 1.5 * step, True)
-    return _shared(edges, different, frequent, may_share, np.isin(different, gaps))
+    return different[_shared(np.searchsorted(different, edges), np.isin(different, fixed), may_share)]
 
 
-def _shared(
-    edges: NDArray[np.float64],
-    different: NDArray[np.float64],
-    frequent: NDArray[np.bool_],
-    may_share: NDArray[np.bool_],
-    is_above_gap: NDArray[np.bool_],
-) -> NDArray[np.float64]:
-    """Return edges without those that give one value that may share its bin a bin to itself.
+def _shared(edges: NDArray[np.intp], is_fixed: NDArray[np.bool_], may_share: NDArray[np.bool_]) -> list[int]:
+    """Return edges, as places of values, without those that give one value that may share its bin a bin to itself.
 
-    It shares the bin above, or the one below where a frequent value has the one above; none across a gap.
+    It shares the bin above, or the one below where the edge above is fixed; none where both are.
     """
-    first, b = [0, *np.searchsorted(different, edges).tolist()], 0
+    first, b = [0, *edges.tolist()], 0
     while b < len(first):
-        is_alone = np.diff([*first, len(different)]) == 1
+        is_alone = np.diff([*first, len(may_share)]) == 1
         if not (is_alone[b] and may_share[first[b]]):
             b += 1
-        elif b + 1 < len(first) and not (frequent | is_above_gap)[first[b + 1]]:
+        elif b + 1 < len(first) and not is_fixed[first[b + 1]]:
             del first[b + 1]
-        elif b > 0 and not (frequent[first[b - 1]] or is_above_gap[first[b]]):
+        elif b > 0 and not is_fixed[first[b]]:
             del first[b]
         else:
             b += 1
-    return different[first[1:]]
+    return first[1:]
