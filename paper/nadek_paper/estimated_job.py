@@ -82,7 +82,7 @@ def estimated_job(
     workspace, recipe = training.workspace, training.recipe
     path = workspace.record(training.name)
 
-    def score(trained: Any, force: bool, progress: Progress) -> Record:  # noqa: ANN401, FBT001 - a Job's
+    def score(trained: Any, *, force: bool, progress: Progress) -> Record:  # noqa: ANN401 - by model
         digest = digest_of(settings, *tensors(trained), training.open("test"))
 
         def results() -> Record:
@@ -100,7 +100,7 @@ def estimated_job(
 
     return Job(
         name=row.name,
-        train=lambda force, on_epoch: training.trained(force=force, on_epoch=on_epoch),
+        train=training.trained,
         score=score,
         write=lambda record: write_changed(path, record),
     )
