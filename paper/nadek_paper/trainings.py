@@ -72,6 +72,7 @@ class Training:
         if not holds_model(self.folder) or holds_state(self.folder):
             return None
         saved = load_saved(self.folder, device=self.workspace.device)
+        mismatch = None
         if not is_recipe(self._recipe, saved.metrics.get("config")):
             mismatch = "another recipe"
         elif saved.metrics.get(TRAINED_ON, self._rows) != self._rows:  # the first models do not name their rows

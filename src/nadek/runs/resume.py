@@ -140,7 +140,7 @@ def sole_training(folder: Path) -> Iterator[None]:
 def finished(recipe: Recipe, folder: str | os.PathLike[str], source: Source, validation: Source | None) -> SavedModel:
     """Return the finished model, or refuse another."""
     folder, saved = Path(folder), load_saved(folder)
-    here = saved.schema
+    here, difference = saved.schema, None
     if not is_recipe(recipe, saved.metrics.get("config")):
         difference = "another recipe"
     elif saved.metrics.get("diverged"):

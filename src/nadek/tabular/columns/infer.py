@@ -33,8 +33,11 @@ OUTSTANDING = 10
 LEAST_SHARE = 0.02
 """Least part of the values that such a number has, or a side of a gap."""
 
-MOST_APART = 4
-"""At most one in so many bins is for a gap; numbers stand out where there are more bins than that."""
+STAND_OUT_FROM = 5
+"""Bins from which on there is one for each of three numbers that stand out, and for the others between them."""
+
+GAPS = 4
+"""At most one in so many bins is for a gap."""
 
 GAP = 25
 """Least width of a gap, in distances of the numbers beside it."""
@@ -190,11 +193,10 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
         observed = np.round(observed, decimals)  # 0.10000000149 is 0.1
     different, times = np.unique(observed, return_counts=True)
     step = 10.0 ** -(decimals or 0) if integer or decimals else 0.0
-    gaps = _gaps(different, times, n_bins, step) if len(different) > n_bins else different[:0]
+    edges, gaps = _edges_of_each(different, times), different[:0]
     if len(different) > n_bins:
+        gaps = _gaps(different, times, n_bins, step)
         edges = _edges(different, times, n_bins, step, gaps)
-    else:
-        edges = _edges_of_each(different, times)
     place = np.searchsorted(edges, observed, side="right")
     tails = _tails(observed, place, edges) if 0 < len(edges) < len(different) - 1 else None
     held, n = observed, np.bincount(place)
@@ -275,7 +277,7 @@ def _frequent(different: NDArray[np.float64], times: NDArray[np.intp], n_bins: i
     Only 0 stands out, and an end of the range, such as a cap: elsewhere people round.
     """
     frequent = times * n_bins > 2 * times.sum()
-    for i in {0, len(times) - 1, *np.flatnonzero(different == 0).tolist()} if n_bins > MOST_APART else ():
+    for i in {0, len(times) - 1, *np.flatnonzero(different == 0).tolist()} if n_bins >= STAND_OUT_FROM else ():
         nearby = np.delete(times[max(0, i - NEARBY) : i + NEARBY + 1], min(i, NEARBY))
         least = max(NEARBY, LEAST_SHARE * times.sum(), OUTSTANDING * float(np.median(nearby)))
         frequent[i] |= times[i] >= least
@@ -296,7 +298,7 @@ def _gaps(different: NDArray[np.float64], times: NDArray[np.intp], n_bins: int, 
         max(step / scale, width.sum() / n_bins / GAP)
     )
     is_gap = (below >= least) & (times.sum() - below >= least) & (width > GAP * beside)
-    widest = np.argsort(np.where(is_gap, -width, 0), kind="stable")[: min(is_gap.sum(), n_bins // MOST_APART)]
+    widest = np.argsort(np.where(is_gap, -width, 0), kind="stable")[: min(is_gap.sum(), n_bins // GAPS)]
     return different[np.sort(widest) + 1]
 
 
