@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self
 
 from torch import Tensor
 
@@ -17,7 +17,6 @@ from nadek_paper.rows import Row
 from nadek_paper.studies import Job, OnEpoch, Progress, Record, digest_of, scored_once, write_changed
 from nadek_paper.workspace import Workspace
 
-T = TypeVar("T")
 QUICK: dict[str, Callable[[Any], Any]] = {
     "training": lambda training: replace(training, epochs=1),
     "choice": lambda choice: None,
@@ -36,6 +35,14 @@ class RowTraining(ABC):
     recipe: Any
     workspace: Workspace
 
+    @classmethod
+    def of(cls, row: Row, workspace: Workspace) -> Self:
+        """Return the training of a row, or that of a quick look."""
+        recipe: Any = row.baseline
+        if workspace.quick:
+            recipe = replace(recipe, **{key: QUICK[key](one) for key, one in vars(recipe).items() if key in QUICK})
+        return cls(row.run_name("modern"), row.data, recipe, workspace)
+
     @property
     def folder(self) -> Path:
         """Return the folder of the training and the model."""
@@ -48,13 +55,6 @@ class RowTraining(ABC):
     @abstractmethod
     def trained(self, *, force: bool = False, on_epoch: OnEpoch = None) -> Any:  # noqa: ANN401 - by model
         """Return the finished training, which has a ``curve``; train first, or go on, where there is none."""
-
-
-def own_recipe(recipe: T, workspace: Workspace) -> T:
-    """Return a recipe, or that of a quick look."""
-    if not workspace.quick:
-        return recipe
-    return replace(recipe, **{key: QUICK[key](one) for key, one in vars(recipe).items() if key in QUICK})  # type: ignore[type-var]
 
 
 def estimated(scores: Tensor, error: float = 0.0) -> dict[str, Any]:
