@@ -36,7 +36,7 @@ LEAST_SHARE = 0.02
 STAND_OUT_FROM = 5
 """Bins from which on there is one for each of three numbers that stand out, and for the others between them."""
 
-GAPS = 4
+BINS_A_GAP = 4
 """At most one in so many bins is for a gap."""
 
 GAP = 25
@@ -193,10 +193,11 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
         observed = np.round(observed, decimals)  # 0.10000000149 is 0.1
     different, times = np.unique(observed, return_counts=True)
     step = 10.0 ** -(decimals or 0) if integer or decimals else 0.0
-    edges, gaps = _edges_of_each(different, times), different[:0]
     if len(different) > n_bins:
         gaps = _gaps(different, times, n_bins, step)
         edges = _edges(different, times, n_bins, step, gaps)
+    else:
+        gaps, edges = different[:0], _edges_of_each(different, times)
     place = np.searchsorted(edges, observed, side="right")
     tails = _tails(observed, place, edges) if 0 < len(edges) < len(different) - 1 else None
     held, n = observed, np.bincount(place)
@@ -298,7 +299,7 @@ def _gaps(different: NDArray[np.float64], times: NDArray[np.intp], n_bins: int, 
         max(step / scale, width.sum() / n_bins / GAP)
     )
     is_gap = (below >= least) & (times.sum() - below >= least) & (width > GAP * beside)
-    widest = np.argsort(np.where(is_gap, -width, 0), kind="stable")[: min(is_gap.sum(), n_bins // GAPS)]
+    widest = np.argsort(np.where(is_gap, -width, 0), kind="stable")[: min(is_gap.sum(), n_bins // BINS_A_GAP)]
     return different[np.sort(widest) + 1]
 
 
