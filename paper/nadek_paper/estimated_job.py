@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, TypeVar
 
 from torch import Tensor
 
@@ -17,6 +17,7 @@ from nadek_paper.rows import Row
 from nadek_paper.studies import Job, OnEpoch, Progress, Record, digest_of, scored_once, write_changed
 from nadek_paper.workspace import Workspace
 
+T = TypeVar("T", bound="RowTraining")
 QUICK: dict[str, Callable[[Any], Any]] = {
     "training": lambda training: replace(training, epochs=1),
     "choice": lambda choice: None,
@@ -36,7 +37,7 @@ class RowTraining(ABC):
     workspace: Workspace
 
     @classmethod
-    def of(cls, row: Row, workspace: Workspace) -> Self:
+    def of(cls: type[T], row: Row, workspace: Workspace) -> T:
         """Return the training of a row, or that of a quick look."""
         recipe: Any = row.baseline
         if workspace.quick:
