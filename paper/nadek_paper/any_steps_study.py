@@ -61,7 +61,7 @@ def any_steps_study(workspace: Workspace) -> Study:
 
         return Job(
             name=variant.name,
-            train=lambda force, on_epoch: one.trained(force=force, on_epoch=on_epoch),
+            train=one.trained,
             score=lambda saved, force, progress: entry(saved),
             settings=training,
         )

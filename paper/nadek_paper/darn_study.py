@@ -6,7 +6,7 @@ from nadek.checkpoints import load_state, save_state
 from nadek.training import Epoch
 from nadek.utils.configs import encode
 from nadek_paper.darn import DARNRun
-from nadek_paper.estimated_job import RowTraining, estimated, estimated_job, own_recipe
+from nadek_paper.estimated_job import RowTraining, estimated, estimated_job
 from nadek_paper.importance import VALIDATION_DRAWS, sampled_scores
 from nadek_paper.rows import DARNRecipe, Row
 from nadek_paper.studies import Job, OnEpoch, Progress, Record
@@ -18,12 +18,6 @@ class DARNTraining(RowTraining):
     """A DARN to be trained."""
 
     recipe: DARNRecipe
-
-    @classmethod
-    def of(cls, row: Row, workspace: Workspace) -> "DARNTraining":
-        """Return the training of a row."""
-        assert row.darn is not None
-        return cls(row.run_name("modern"), row.data, own_recipe(row.darn, workspace), workspace)
 
     def trained(self, *, force: bool = False, on_epoch: OnEpoch = None) -> DARNRun:
         """Return the finished training; train first if need be."""

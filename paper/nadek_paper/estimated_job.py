@@ -17,7 +17,7 @@ from nadek_paper.rows import Row
 from nadek_paper.studies import Job, OnEpoch, Progress, Record, digest_of, scored_once, write_changed
 from nadek_paper.workspace import Workspace
 
-T = TypeVar("T")
+T = TypeVar("T", bound="RowTraining")
 QUICK: dict[str, Callable[[Any], Any]] = {
     "training": lambda training: replace(training, epochs=1),
     "choice": lambda choice: None,
@@ -36,6 +36,14 @@ class RowTraining(ABC):
     recipe: Any
     workspace: Workspace
 
+    @classmethod
+    def of(cls: type[T], row: Row, workspace: Workspace) -> T:
+        """Return the training of a row, or that of a quick look."""
+        recipe: Any = row.baseline
+        if workspace.quick:
+            recipe = replace(recipe, **{key: QUICK[key](one) for key, one in vars(recipe).items() if key in QUICK})
+        return cls(row.run_name("modern"), row.data, recipe, workspace)
+
     @property
     def folder(self) -> Path:
         """Return the folder of the training and the model."""
@@ -48,13 +56,6 @@ class RowTraining(ABC):
     @abstractmethod
     def trained(self, *, force: bool = False, on_epoch: OnEpoch = None) -> Any:  # noqa: ANN401 - by model
         """Return the finished training, which has a ``curve``; train first, or go on, where there is none."""
-
-
-def own_recipe(recipe: T, workspace: Workspace) -> T:
-    """Return a recipe, or that of a quick look."""
-    if not workspace.quick:
-        return recipe
-    return replace(recipe, **{key: QUICK[key](one) for key, one in vars(recipe).items() if key in QUICK})  # type: ignore[type-var]
 
 
 def estimated(scores: Tensor, error: float = 0.0) -> dict[str, Any]:
@@ -82,7 +83,7 @@ def estimated_job(
     workspace, recipe = training.workspace, training.recipe
     path = workspace.record(training.name)
 
-    def score(trained: Any, force: bool, progress: Progress) -> Record:  # noqa: ANN401, FBT001 - a Job's
+    def score(trained: Any, *, force: bool, progress: Progress) -> Record:  # noqa: ANN401 - by model
         digest = digest_of(settings, *tensors(trained), training.open("test"))
 
         def results() -> Record:
@@ -100,7 +101,7 @@ def estimated_job(
 
     return Job(
         name=row.name,
-        train=lambda force, on_epoch: training.trained(force=force, on_epoch=on_epoch),
+        train=training.trained,
         score=score,
         write=lambda record: write_changed(path, record),
     )

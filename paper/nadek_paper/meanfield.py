@@ -113,7 +113,7 @@ def _jobs(name: str, options: MeanField, changes: Mapping[str, Any], workspace: 
     def job_of(words: str, training: Training) -> Job:
         return Job(
             name=f"{name}, {words}",
-            train=lambda force, on_epoch: training.trained(force=force, on_epoch=on_epoch),
+            train=training.trained,
             score=lambda saved, force, progress: trained(saved, words),
             settings=training.recipe.training,
         )

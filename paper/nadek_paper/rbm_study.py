@@ -3,7 +3,7 @@
 import copy
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from nadek.models import IterativeNADE
 from nadek.models.base import ConditionalModel
 from nadek.training import Epoch, TrainingState, data_mean
 from nadek.utils.configs import encode
-from nadek_paper.estimated_job import RowTraining, estimated, estimated_job, own_recipe
+from nadek_paper.estimated_job import RowTraining, estimated, estimated_job
 from nadek_paper.rbm import RBM, RBMState, fit_rbm, log_partition
 from nadek_paper.rbm_start import begin_as_rbm
 from nadek_paper.rows import DBNRecipe, RBMChoice, RBMRecipe, Row, read_table
@@ -30,11 +30,10 @@ class RBMTraining(RowTraining):
     @classmethod
     def of(cls, row: Row, workspace: Workspace) -> "RBMTraining":
         """Return the training of a row or DBN's top."""
-        recipe = row.rbm or row.dbn
-        if recipe is None:
+        if row.rbm is None and row.dbn is None:
             raise ValueError(f"{row.table}/{row.name}: expected an RBM, found a row that is none")
         below = None if row.dbn is None else cls.named(row.dbn.first, row.data, workspace)
-        return cls(row.run_name("modern"), row.data, own_recipe(recipe, workspace), workspace, below)
+        return replace(super().of(row, workspace), below=below)
 
     @classmethod
     def named(cls, name: str, data: str, workspace: Workspace) -> "RBMTraining":

@@ -70,7 +70,7 @@ def spread_study(workspace: Workspace) -> Study:
         return write_whole(workspace, NAME, content, lines="sets")
 
     def job(one: SpreadSet) -> Job:
-        def train(force: bool, on_epoch: OnEpoch) -> SavedModel:  # noqa: FBT001 - a Job's
+        def train(*, force: bool, on_epoch: OnEpoch) -> SavedModel:
             if one.recipe is None:
                 return load_saved(str(one.network), device=workspace.device)
             training = Training(name=f"{NAME}-{one.data}", data=one.data, recipe=one.recipe, workspace=workspace)

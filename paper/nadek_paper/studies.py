@@ -28,8 +28,8 @@ class Job:
     """
 
     name: str
-    train: Callable[[bool, OnEpoch], Any]
-    score: Callable[[Any, bool, Progress], Any]
+    train: Callable[..., Any]
+    score: Callable[..., Any]
     write: Callable[[Any], Any] = lambda results: results
     is_done: Callable[[], bool] = lambda: False
     settings: TrainingConfig | None = None
@@ -74,8 +74,8 @@ def run_study(study: Study, *, force: bool = False, watcher: Watcher | None = No
         if not force and job.is_done():
             continue
         watcher.on_job(job, number, len(study.jobs))
-        model = job.train(force, watcher.on_epoch)
-        results[job.name] = job.write(job.score(model, force, watcher.on_rows))
+        model = job.train(force=force, on_epoch=watcher.on_epoch)
+        results[job.name] = job.write(job.score(model, force=force, progress=watcher.on_rows))
     return study.finish(results)
 
 

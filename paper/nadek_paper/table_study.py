@@ -47,10 +47,10 @@ def row_job(row: Row, kind: Kind, workspace: Workspace) -> Job:
         return JOBS[type(row.baseline)](row, workspace)
     training = training_of(row, kind, workspace)
 
-    def train(force: bool, on_epoch: OnEpoch) -> SavedModel:  # noqa: FBT001 - a Job's
+    def train(*, force: bool, on_epoch: OnEpoch) -> SavedModel:
         return training_of(row, kind, workspace, on_epoch=on_epoch).trained(force=force, on_epoch=on_epoch)
 
-    def score(saved: SavedModel, force: bool, progress: Progress) -> Record:  # noqa: FBT001
+    def score(saved: SavedModel, *, force: bool, progress: Progress) -> Record:
         scoring = Scoring.of(_few_orderings(row) if workspace.quick else row, saved.model, training.open("test").x)
         about = row.about(kind, quick=workspace.quick)
 

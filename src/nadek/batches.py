@@ -13,13 +13,12 @@ from functools import lru_cache
 import torch
 
 from nadek.checkpoints import SavedModel, load_saved, weights_digest
-from nadek.runs.data import Source, source_of
-from nadek.runs.fillings import Strategy, fillings
+from nadek.runs.data import ModelRows, source_of
+from nadek.runs.fillings import Strategy, filled_columns, fillings
 from nadek.runs.scores import scores
 from nadek.tabular.arrow_batches import Batch, beside_ids, ids_in, model_table, spelling_of, with_new_cells
 from nadek.tabular.columns import Unknown
 from nadek.tabular.text_cells import Spelling
-from nadek.tabular.writeback import filled_column
 from nadek.utils.configs import check_choices, check_range
 
 __all__ = ["BatchImputer", "BatchScorer"]
@@ -37,7 +36,7 @@ class _BatchModel:
     def __post_init__(self) -> None:
         check_choices(self, "unknown")
 
-    def _read(self, batch: Batch) -> tuple[SavedModel, Source]:
+    def _read(self, batch: Batch) -> tuple[SavedModel, ModelRows]:
         ids = torch.from_numpy(ids_in(batch, self.row_id))
         saved = _loaded(self.model, weights_digest(self.model))
         table = model_table(batch, saved.schema.columns, self.row_id)
@@ -85,17 +84,9 @@ class BatchImputer(_BatchModel):
     def __call__(self, batch: Batch) -> Batch:
         """Fill the missing cells of a batch."""
         saved, source = self._read(batch)
-        table = source.table
-        assert table is not None, "a batch that is read for a model has a table"
-        new = fillings(saved, source, self.strategy, seed=self.seed)
-        columns = zip(source.places, source.values, source.missing.numpy().T, new, source.spellings, strict=True)
-        return with_new_cells(
-            batch,
-            {
-                table.labels[j]: filled_column(table, j, values, (where, one[where]), spelling)
-                for j, values, where, one, spelling in columns
-            },
-        )
+        names = [source.table.labels[j] for j in source.places]
+        columns = filled_columns(source, fillings(saved, source, self.strategy, seed=self.seed))
+        return with_new_cells(batch, dict(zip(names, columns, strict=True)))
 
 
 @dataclass(frozen=True)

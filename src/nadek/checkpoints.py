@@ -164,15 +164,11 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
     if "schema_sha256" in config and config["schema_sha256"] != _digest_of(columns):
         raise ValueError(f"{folder / SCHEMA} was changed since it was saved: its columns are not what was learnt")
     metrics = read_record(folder / METRICS)
-    return SavedModel(_build_with_weights(structure, tensors).to(device), schema, metrics)
-
-
-def _build_with_weights(structure: AnyConfig, tensors: dict[str, Tensor]) -> ConditionalModel:
-    """Build a model in eval mode, in the dtype of its vectors; matrices may have been rounded more coarsely."""
     model = build(structure, generator=torch.Generator())
+    # that of its vectors: matrices may have been rounded more coarsely
     model.to(next(value.dtype for name, value in tensors.items() if name.rpartition(".")[2] == "b"))
     model.load_state_dict(tensors)
-    return model.eval()
+    return SavedModel(model.eval().to(device), schema, metrics)
 
 
 def save_state(folder: str | os.PathLike[str], state: TrainingState, **info: Any) -> None:  # noqa: ANN401 - JSON

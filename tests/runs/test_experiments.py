@@ -362,14 +362,6 @@ def test_stop_after_saving_resumes(tmp_path, monkeypatch):
     assert not holds_state(tmp_path)
 
 
-def test_forced_training_resumes_with_force(tmp_path):
-    run(tmp_path, x=rows(seed=1))
-    interrupted(tmp_path, after=1)
-    interrupted(tmp_path, resume=True)
-    assert torch.equal(run(tmp_path, resume=True).model.W, load(tmp_path).W)
-    assert not holds_state(tmp_path)
-
-
 def test_unfinished_training_is_kept_without_force(tmp_path):
     interrupted(tmp_path)
     with pytest.raises(FileExistsError, match="unfinished training; use --resume to go on or --force to begin anew"):

@@ -1,4 +1,4 @@
-"""nadek.experiments: what the columns of a table are told to be, what is asked, and values in and out of a model."""
+"""Files of tables: what the columns of a table are told to be, what is asked, and values in and out of a model."""
 
 import re
 

@@ -57,13 +57,13 @@ def _job(cell: Cell, grid: Grid, workspace: Workspace) -> Job:
     """Return the job of a cell: a line of the grid's record, and a model that may go once it is scored."""
     training = training_of_cell(grid, cell, workspace)
 
-    def train(force: bool, on_epoch: OnEpoch) -> SavedModel | None:  # noqa: FBT001 - a Job's
+    def train(*, force: bool, on_epoch: OnEpoch) -> SavedModel | None:
         try:
             return training.trained(force=force, on_epoch=on_epoch)
         except TrainingDivergedError:
             return None  # a result, too
 
-    def line(saved: SavedModel | None, force: bool, progress: Progress) -> Record:  # noqa: FBT001
+    def line(saved: SavedModel | None, *, force: bool, progress: Progress) -> Record:
         about = {**cell.where, SEED: cell.seed, "digest": _digest(cell), "steps": cell.recipe.model.steps}
         if saved is None:
             return {**about, "diverged": True}

@@ -16,7 +16,7 @@ from nadek.checkpoints import SavedModel, load_saved
 from nadek.cli.console import say
 from nadek.cli.progress import rows_progress
 from nadek.kernels.cpu import pick_device as pick_device
-from nadek.runs.data import Source, Split, Stream
+from nadek.runs.data import ModelRows, Split, Stream
 from nadek.tabular import cut_rows
 from nadek.tabular.csv import CsvFormat
 from nadek.tabular.files import MATRICES, SUFFIXES, form_of
@@ -126,7 +126,7 @@ class TableOptions(FileOptions):
         check_file(self.output, suffixes, force=self.force)
         return load_saved(model, device=pick_device(self.device))
 
-    def read(self, saved: SavedModel, data: str) -> Source:
+    def read(self, saved: SavedModel, data: str) -> ModelRows:
         """Read the table for a model as a whole."""
         (source,) = self.stream(saved, data, whole=True)
         return source

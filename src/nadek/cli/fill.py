@@ -31,7 +31,7 @@ from nadek.inference import beam, greedy
 from nadek.inference.row_random import number_uniforms
 from nadek.inference.sampling import missing_probabilities
 from nadek.inference.sampling import sample as sample_rows
-from nadek.runs.data import Source, kinds_of
+from nadek.runs.data import ModelRows, kinds_of
 from nadek.runs.fillings import Strategy, fillings, probabilities_by_rows
 from nadek.tabular import cut_rows
 from nadek.tabular.arrow_columns import AnyColumn, typed
@@ -134,7 +134,7 @@ def impute(
                 for lines in _missing_levels(saved, source):
                     writer.write(list(lines.values()), columns=list(lines))
             else:
-                whole = Whole(source, table.output)
+                whole = Whole(source, saved.schema, table.output)
                 if probabilities:
                     columns: Sequence[AnyColumn] = list(missing_probabilities(saved.model, x).cpu().numpy().T)
                 else:
@@ -172,7 +172,7 @@ def complete(
     stream, n_filled, n_incomplete, total = table.stream(saved, data), 0, 0, 0.0
     with writing(target_of(table.output)) as writer, rows_progress("filling", quiet=table.quiet) as progress:
         for source in stream:
-            whole, x = Whole(source, table.output), source.x
+            whole, x = Whole(source, saved.schema, table.output), source.x
             if log_probability and "log_probability" in (whole.columns or ()):
                 raise ValueError(f'--log-probability: {data} has a column "log_probability" already')
             generator = torch.Generator(x.device).manual_seed(seed)  # so the ordering is that of every batch
@@ -193,7 +193,7 @@ def _filled(n_cells: int, n_rows: int, n_columns: int, done: str = "filled") -> 
     return f"{done} {n_cells} of {n_rows * n_columns} cells in {n_rows} rows"
 
 
-def _missing_levels(saved: SavedModel, source: Source) -> Iterator[dict[str, NDArray[Any]]]:
+def _missing_levels(saved: SavedModel, source: ModelRows) -> Iterator[dict[str, NDArray[Any]]]:
     """Yield columns with a line for each level, or bin, of each missing cell."""
     kinds, start = kinds_of(saved), source.first_row
     names = np.array(schema_labels(saved.schema, len(kinds)), dtype=object)

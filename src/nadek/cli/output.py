@@ -11,13 +11,15 @@ from torch import Tensor
 
 from nadek.checkpoints import SavedModel
 from nadek.cli.console import standard_output
-from nadek.runs.data import Source, kinds_of
+from nadek.runs.data import ModelRows, kinds_of
+from nadek.runs.fillings import filled_columns
 from nadek.tabular.arrow_columns import AnyColumn
 from nadek.tabular.columns import decode, n_levels
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.files import MATRICES, Target, form_of
 from nadek.tabular.names import labels_of
-from nadek.tabular.writeback import filled_column, filled_words, numbers_for, other_column
+from nadek.tabular.schema import Schema
+from nadek.tabular.writeback import filled_words, numbers_for, other_column
 from nadek.tabular.writing import Writer, writing
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -51,25 +53,20 @@ def target_of(output: Path | None) -> Target:
 class Whole:
     """Batch to be written as read, but filled in."""
 
-    def __init__(self, source: Source, output: Path | None) -> None:
+    def __init__(self, source: ModelRows, schema: Schema, output: Path | None) -> None:
         """Check that the file format can hold every column."""
-        assert source.table is not None, "a source that is read for a model has a table"
         self._source, self._table, self._target = source, source.table, target_of(output)
         others = sorted(set(range(len(self._table.cells))) - set(source.places))
         self._others = {j: other_column(self._table, j, self._target) for j in others}
-        self.columns = source.schema.columns if self._table.columns is None else self._table.columns
+        self.columns = schema.columns if self._table.columns is None else self._table.columns
 
     def filled(self, new: Sequence[NDArray[Any]]) -> list[AnyColumn]:
         """Fill the missing cells out of D arrays [N]."""
-        source, missing = self._source, self._source.missing.numpy().T
+        source = self._source
         if self._table.is_text_file and form_of(self._target) == ".csv":
-            words = zip(source.places, source.spellings, missing, new, strict=True)
+            words = zip(source.places, source.spellings, source.missing.numpy().T, new, strict=True)
             return [filled_words(self._table, j, (where, one[where]), spelling) for j, spelling, where, one in words]
-        columns = zip(source.places, source.values, source.spellings, missing, new, strict=True)
-        return [
-            filled_column(self._table, j, values, (where, one[where]), spelling)
-            for j, values, spelling, where, one in columns
-        ]
+        return filled_columns(source, new)
 
     def write(self, writer: Writer, columns: Sequence[AnyColumn], **more: NDArray[Any]) -> None:
         """Write the model's columns, and more by name."""

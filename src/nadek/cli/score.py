@@ -28,7 +28,7 @@ from nadek.datasets import names
 from nadek.inference import Explanation, image_distances, spread_orderings
 from nadek.inference.decoders.chunking import part_of
 from nadek.inference.summary import Summary
-from nadek.runs.data import Source, of_numbers
+from nadek.runs.data import ModelRows, of_numbers
 from nadek.runs.evaluate import CLOSEST
 from nadek.runs.evaluate import evaluate as evaluate_model
 from nadek.runs.evaluate import privacy as measure_privacy
@@ -194,7 +194,7 @@ def _orderings(saved: SavedModel, number: int, seed: int, *, spread: bool) -> in
     return spread_orderings(number, image_distances(shape), generator=torch.Generator().manual_seed(seed))
 
 
-def _check_complete(source: Source, names: Sequence[str], data: str) -> None:
+def _check_complete(source: ModelRows, names: Sequence[str], data: str) -> None:
     missing = source.x.isnan().nonzero()
     if len(missing):
         row, column = missing[0].tolist()

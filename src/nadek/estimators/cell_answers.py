@@ -73,18 +73,16 @@ class CellAnswers(NADEkBase):
         table, codes = self._read(X)
         numbers = self._of_numbers(lambda _, values: values, table)
         keys, missing = self._keys(), codes.isnan().cpu().numpy()
-        answers = {
-            place: (column, np.repeat(numbers[:, place, None], len(parts), 1))
-            for place, (_, column) in enumerate(self._nonempty_columns())
-            if isinstance(column, Numeric)
-        }
+        columns = [
+            (place, keys[j], c) for place, (j, c) in enumerate(self._nonempty_columns()) if isinstance(c, Numeric)
+        ]
+        answers = {key: np.repeat(numbers[:, place, None], len(parts), 1) for place, key, _ in columns}
         for rows, p in self._level_probabilities(codes, codes.isnan().any(1).nonzero().squeeze(1)):
-            for place, (column, answer) in answers.items():
+            for place, key, column in columns:
                 where = missing[rows, place]
                 levels = p[where, place, : n_levels(column)]
-                answer[rows[where]] = quantiles_of_number(column, levels, parts)
-        places = self._nonempty_columns()
-        return {keys[places[place][0]]: column.restored(answer) for place, (column, answer) in answers.items()}
+                answers[key][rows[where]] = quantiles_of_number(column, levels, parts)
+        return {key: column.restored(answers[key]) for _, key, column in columns}
 
     def explain(self, X: MatrixLike) -> Any:  # noqa: ANN401 - a table
         """Return the surprise of each observed cell, given the other observed cells of its row.

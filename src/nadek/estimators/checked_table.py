@@ -29,7 +29,7 @@ def checked_table(
     """
     X = plain_table(X)
     names = frame_columns(X) if is_frame(X) else None
-    estimator._other_names = _other_names(estimator, names or (), reset=reset)
+    _check_other_names(estimator, names or (), reset=reset)
     if dropped and (names is not None or (isinstance(X, np.ndarray) and X.ndim == 2)):
         X = select_columns(X, _rest(estimator, names, X.shape[1], dropped))
     if names is None:
@@ -44,14 +44,14 @@ def checked_table(
     return read_frame(X).without(words)
 
 
-def _other_names(estimator: BaseEstimator, names: Sequence[Hashable], *, reset: bool) -> list[str]:
-    """Return the names in training that are neither text nor numbers; refuse others, which have other places."""
-    other = [] if all(isinstance(name, str | Integral) for name in names) else list(map(str, names))
-    expected = other if reset else estimator._other_names
-    for place, (there, here) in enumerate(zip(expected, other, strict=False), start=1):
+def _check_other_names(estimator: BaseEstimator, names: Sequence[Hashable], *, reset: bool) -> None:
+    """Keep names that are neither text nor numbers in training; refuse others later, which have other places."""
+    others = [] if all(isinstance(name, str | Integral) for name in names) else list(map(str, names))
+    if reset:
+        estimator._other_names = others
+    for place, (there, here) in enumerate(zip(estimator._other_names, others, strict=False), start=1):
         if there != here:
             raise ValueError(f'column {place}: expected "{there}" as in training, found "{here}"')
-    return expected
 
 
 def _rest(estimator: BaseEstimator, names: Sequence[Hashable] | None, width: int, dropped: Sequence[str]) -> list[int]:

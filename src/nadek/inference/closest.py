@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from nadek.inference.check_inputs import complete_rows
-from nadek.inference.decoders.chunking import MAX_BYTES, chunks
+from nadek.inference.decoders.chunking import chunks
 from nadek.models.base import ConditionalModel
 from nadek.models.iterative_nade import IterativeNADE
 
@@ -37,7 +37,7 @@ def closest_distances(
         tensor([0.0000, 0.6667], dtype=torch.float64)
     """
     here, there = (_features(model, complete_rows(model, rows)) for rows in (x, others))
-    parts = [torch.cdist(here[some], there, p=1).amin(1) for some in chunks(len(x), 8 * len(others), MAX_BYTES)]
+    parts = [torch.cdist(here[some], there, p=1).amin(1) for some in chunks(len(x), 8 * len(others))]
     return torch.cat(parts) / model.n_variables
 
 

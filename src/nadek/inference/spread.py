@@ -11,7 +11,7 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from nadek.inference.check_inputs import as_count
-from nadek.inference.decoders.chunking import MAX_BYTES, chunks
+from nadek.inference.decoders.chunking import chunks
 from nadek.models.codes import check_tensor, split_missing
 from nadek.models.variables import Knots
 
@@ -110,7 +110,7 @@ def information_distances(
     level = torch.arange(len(variable), device=x.device) - (n_levels.cumsum(0) - n_levels)[variable]
     belongs = torch.nn.functional.one_hot(variable, x.shape[1]).double()  # a level to its variable
     joint = belongs.new_zeros(len(variable), len(variable))
-    for rows in chunks(len(x), 16 * len(variable), MAX_BYTES):
+    for rows in chunks(len(x), 16 * len(variable)):
         here = (values[rows].round()[:, variable] == level) & ~missing[rows][:, variable]
         joint += here.float().t() @ here.float()  # counts of pairs of levels, exact below 2^24 rows
     return _distances(joint, belongs)

@@ -38,25 +38,34 @@ Folder = str | os.PathLike[str] | None
 class Source:
     """Rows of codes, float32 [N, D], and their columns.
 
-    Rows for a model have their table, the places of the D columns in it, their values [N] before they became codes,
-    and the spelling of the columns; ids that are not their places. Rows to learn from have words that mean missing,
-    maybe by mistake, and further entries for the model's metrics.
+    Rows to learn from have words that mean missing, maybe by mistake, and further entries for the model's metrics.
     """
 
     x: Tensor
     schema: Schema
-    values: Sequence[NDArray[Any]] = ()
-    table: Table | None = None
-    places: tuple[int, ...] = ()
     word_counts: tuple[WordCount, ...] = ()
-    spellings: Sequence[Spelling] = ()
-    ids: Tensor | None = None
     trained_on: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ModelRows:
+    """Rows for a model, as codes, float32 [N, D].
+
+    They have their table, the places of the D columns in it, their values [N] before they became codes, the spelling of
+    the columns, and ids that are not their places.
+    """
+
+    x: Tensor
+    table: Table
+    places: Sequence[int]
+    values: Sequence[NDArray[Any]]
+    spellings: Sequence[Spelling]
+    ids: Tensor | None = None
 
     @property
     def first_row(self) -> int:
         """Place of the first row, from 0."""
-        return 0 if self.table is None else self.table.first_row
+        return self.table.first_row
 
     @property
     def rows(self) -> Tensor:
@@ -120,7 +129,7 @@ def open_training(
 class Stream:
     """Rows for a model, batch by batch.
 
-    Each batch is a `Source`, whose codes are on the device of the model. The whole table is looked through first: a
+    Each batch is `ModelRows`, whose codes are on the device of the model. The whole table is looked through first: a
     wrong cell anywhere is an error before any work, and what follows from all rows of a column is the same in every
     batch. If there are several batches, they are read again then. ``unknown`` values are refused, or missing with a
     warning.
@@ -146,7 +155,7 @@ class Stream:
         model = replace(saved.schema, kinds=columns)
         self._tables = _tables_of(data, split, data_dir, form, model, cells)
         self._spellings = [Spelling() for _ in columns]
-        self._only: Source | None = None
+        self._only: ModelRows | None = None
         counts = UnknownCells()
         for source in self._sources(counts):
             self._only = source if self.n_rows == 0 else None
@@ -154,17 +163,16 @@ class Stream:
             on_rows(self.n_rows)
         counts.warn("standard input" if data == "-" else data)
 
-    def __iter__(self) -> Iterator[Source]:
+    def __iter__(self) -> Iterator[ModelRows]:
         return self._sources(UnknownCells()) if self._only is None else iter([self._only])
 
-    def _sources(self, counts: UnknownCells) -> Iterator[Source]:
+    def _sources(self, counts: UnknownCells) -> Iterator[ModelRows]:
         for table in self._tables():
             yield source_of(self._saved, table, self._spellings, unknown=self._unknown, unknown_cells=counts)
 
-    def _add(self, source: Source) -> None:
+    def _add(self, source: ModelRows) -> None:
         self.n_rows += len(source.x)
         table = source.table
-        assert table is not None, "rows for a model have their table"
         for j, values, spelling in zip(source.places, source.values, self._spellings, strict=True):
             spelling.add(values)
             if table.is_text_file:
@@ -179,23 +187,23 @@ def source_of(
     *,
     unknown: Unknown,
     unknown_cells: UnknownCells | None = None,
-) -> Source:
+) -> ModelRows:
     """Return the rows of a table for a model; see `nadek.tabular.encode.encode_by_schema`."""
     values, codes, places = encode_by_schema(
         table, saved.schema, kinds_of(saved), unknown=unknown, unknown_cells=unknown_cells
     )
     x = torch.from_numpy(codes).to(saved.model.b.device)
     values = [spelling.as_in_file(one) for spelling, one in zip(spellings, values, strict=True)]
-    return Source(x, saved.schema, values, table, tuple(places), spellings=spellings)
+    return ModelRows(x, table, places, values, spellings)
 
 
-def source_for(saved: SavedModel, data: str, **options: Any) -> Source:  # noqa: ANN401 - those of `Stream`
+def source_for(saved: SavedModel, data: str, **options: Any) -> ModelRows:  # noqa: ANN401 - those of `Stream`
     """Read rows for a model as a whole."""
     (source,) = Stream(saved, data, **options)
     return source
 
 
-def of_numbers(measure: Measure, saved: SavedModel, source: Source) -> Tensor:
+def of_numbers(measure: Measure, saved: SavedModel, source: ModelRows) -> Tensor:
     """Return a measure of all numbers, [N, D]; 0 for other cells."""
     names = schema_labels(saved.schema, source.x.shape[1])
     return torch.from_numpy(within_bins(measure, kinds_of(saved), source.values, names)).to(source.x.device)

@@ -1,6 +1,6 @@
 """Columns with a value for every cell: joint draws, or each cell's mean, median or mode."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -11,14 +11,15 @@ from torch import Tensor
 from nadek.checkpoints import SavedModel
 from nadek.inference.row_random import number_uniforms
 from nadek.inference.sampling import impute, level_probabilities, rows_at_once
-from nadek.runs.data import Source, kinds_of
+from nadek.runs.data import ModelRows, kinds_of
+from nadek.tabular.arrow_columns import AnyColumn
 from nadek.tabular.columns import Statistic, n_levels, summarised
-from nadek.tabular.writeback import decoded
+from nadek.tabular.writeback import decoded, filled_column
 
 Strategy = Literal["sample", Statistic]
 
 
-def fillings(saved: SavedModel, source: Source, strategy: Strategy, *, seed: int) -> list[NDArray[Any]]:
+def fillings(saved: SavedModel, source: ModelRows, strategy: Strategy, *, seed: int) -> list[NDArray[Any]]:
     """Return D columns [N] to fill cells from.
 
     Draws follow from the seed and the row, not from the batch.
@@ -33,6 +34,15 @@ def fillings(saved: SavedModel, source: Source, strategy: Strategy, *, seed: int
         for levels, _ in probabilities_by_rows(saved, source.x)
     ]
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
+
+
+def filled_columns(source: ModelRows, new: Sequence[NDArray[Any]]) -> list[AnyColumn]:
+    """Return the model's columns in a table, with the missing cells filled out of D arrays [N]."""
+    columns = zip(source.places, source.values, source.missing.numpy().T, new, source.spellings, strict=True)
+    return [
+        filled_column(source.table, j, values, (where, one[where]), spelling)
+        for j, values, where, one, spelling in columns
+    ]
 
 
 def probabilities_by_rows(saved: SavedModel, x: Tensor) -> Iterator[tuple[list[NDArray[Any]], NDArray[np.bool_]]]:

@@ -8,7 +8,7 @@ from torch import Tensor
 from nadek.checkpoints import SavedModel
 from nadek.inference import Explanation, explain_cells
 from nadek.inference.decoders.chunking import Progress
-from nadek.runs.data import Source, kinds_of, of_numbers
+from nadek.runs.data import ModelRows, kinds_of, of_numbers
 from nadek.tabular.columns import level_names, log_outwards, log_own
 from nadek.tabular.columns.parsing import shown
 from nadek.tabular.encode import schema_labels
@@ -26,7 +26,7 @@ class OddCell(NamedTuple):
 
 def odd_cells(
     saved: SavedModel,
-    source: Source,
+    source: ModelRows,
     rows: Tensor,
     choose: Callable[[Explanation], list[tuple[int, int]]],
     progress: Progress | None = None,

@@ -8,13 +8,13 @@ from nadek.inference.decoders.chunking import Progress
 from nadek.inference.likelihood import as_whole_rows, log_prob, reduce_orderings
 from nadek.inference.orderings import Orderings
 from nadek.inference.summary import deviation
-from nadek.runs.data import Source, of_numbers
+from nadek.runs.data import ModelRows, of_numbers
 from nadek.tabular.columns import log_density, log_relative_density
 
 
 def scores(
     saved: SavedModel,
-    source: Source,
+    source: ModelRows,
     orderings: Orderings | int,
     *,
     seed: int,

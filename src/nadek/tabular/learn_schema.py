@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nadek.tabular.alike_levels import warn_of_alike_levels, warn_of_quotes
+from nadek.tabular.alike_levels import alike_levels, quoted_words
 from nadek.tabular.arrow_columns import categories_listed, to_arrow
 from nadek.tabular.columns import Binary, Categorical, Column, Ordinal, encode, infer, is_missing, is_plain, read_cells
 from nadek.tabular.columns.infer import NO_VALUE, Declared, TickedColumnError, UndecidedColumnError
@@ -15,8 +15,8 @@ from nadek.tabular.columns.parsing import LARGEST_EXACT, MixedColumnError, shown
 from nadek.tabular.columns.types import MOST_LEVELS
 from nadek.tabular.encode import schema_labels, texts_of
 from nadek.tabular.frames import categories_in, is_categorical, is_ordered
-from nadek.tabular.missing_codes import warn_of_missing_codes
-from nadek.tabular.names import chosen_columns
+from nadek.tabular.missing_codes import counts_of_codes
+from nadek.tabular.names import chosen_columns, first_columns
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import OtherTypeError, Table
 from nadek.tabular.text_cells import NOTHING, Reading, check_thousands
@@ -150,10 +150,25 @@ def learn_columns(table: Table, options: Mapping[str, Any], *, keep_empty: bool)
 
 
 def warn_of_doubts(table: Table, columns: Mapping[int, Column | None]) -> None:
-    """Warn of cells that may be meant otherwise, in the columns at these places."""
-    warn_of_missing_codes(table, columns)
-    warn_of_alike_levels(table, columns)
-    warn_of_quotes(table, columns)
+    """Warn of cells that may be meant otherwise, in the columns at these places: once of each sort."""
+    learnt = {f'column "{table.labels[j]}"': (j, column) for j, column in columns.items() if column is not None}
+    codes = {f"of {place}": counts_of_codes(table, j, column) for place, (j, column) in learnt.items()}
+    remedy = "--missing=CODE says so" if table.where else "put NaN there"
+    _warn_of(table, codes, "these may mean missing, but are learnt as numbers", f"if they do, {remedy}")
+    alike = {f"in {place}": alike_levels(column) for place, (_, column) in learnt.items()}
+    message = "these differ in spaces or capital letters only, but are learnt as different answers"
+    _warn_of(table, alike, message, "if they are the same, write them alike")
+    if table.is_text_file:
+        quoted = {"in the header": quoted_words(table.labels[j] for j in columns)}
+        quoted |= {f"in {place}": quoted_words(texts_of(column)) for place, (_, column) in learnt.items()}
+        message = "these are learnt with the quotes around them, as a quote behind a space opens no cell"
+        _warn_of(table, quoted, message, "if they shall have none, take out such spaces")
+
+
+def _warn_of(table: Table, cells: Mapping[str, list[str]], message: str, remedy: str) -> None:
+    lines = [f"{', '.join(some)} {place}" for place, some in cells.items() if some]
+    if lines:
+        warn(f"{message}: {first_columns(lines)}; {remedy}", where=table.where)
 
 
 def _ask(table: Table, questions: Mapping[str, UndecidedColumnError]) -> None:

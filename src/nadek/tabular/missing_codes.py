@@ -1,15 +1,11 @@
 """Numbers and dates that may stand for missing cells, such as -99 among ages."""
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 from jaxtyping import Float, Shaped
 
 from nadek.tabular.columns import Column, Numeric
 from nadek.tabular.columns.parsing import numbers_of, read_cells, shown
-from nadek.tabular.names import first_columns
 from nadek.tabular.table import Table
-from nadek.utils.warn import warn
 
 CODES = tuple(
     frozenset({*range(10**n - 5, 10**n), *(digit * (10**n // 9) for digit in (6, 7, 8))}) for n in range(1, 6)
@@ -20,22 +16,15 @@ MOST_CODES = 4
 DATE_CODES = np.array(["1900-01-01", "1970-01-01", "2999-12-31", "9999-12-31"], dtype="M8[D]")
 
 
-def warn_of_missing_codes(table: Table, columns: Mapping[int, Column | None]) -> None:
-    """Warn once of numbers that may mean missing, in the columns at these places of a training table."""
-    named = []
-    for j, column in columns.items():
-        if isinstance(column, Numeric) and _ends_in_code(column):
-            label, is_date = table.labels[j], column.unit is not None
-            values = table.column(j, reading="numbers")
-            cells = read_cells(values, name=label, expected_sort="dates" if is_date else "numbers")
-            codes = missing_dates(cells.values) if is_date else missing_codes(numbers_of(cells, name=label))
-            counts = [f"{shown(code)} in {count} cells" for code, count in codes.items()]
-            if counts:
-                named.append(f'{", ".join(counts)} of column "{label}"')
-    if named:
-        remedy = "--missing=CODE says so" if table.where else "put NaN there"
-        message = "these may mean missing, but are learnt as numbers"
-        warn(f"{message}: {first_columns(named)}; if they do, {remedy}", where=table.where)
+def counts_of_codes(table: Table, j: int, column: Column) -> list[str]:
+    """Return the numbers or dates of a training column that may mean missing, with their numbers of cells."""
+    if not (isinstance(column, Numeric) and _ends_in_code(column)):
+        return []
+    label, is_date = table.labels[j], column.unit is not None
+    values = table.column(j, reading="numbers")
+    cells = read_cells(values, name=label, expected_sort="dates" if is_date else "numbers")
+    codes = missing_dates(cells.values) if is_date else missing_codes(numbers_of(cells, name=label))
+    return [f"{shown(code)} in {count} cells" for code, count in codes.items()]
 
 
 def _ends_in_code(column: Numeric) -> bool:
@@ -58,23 +47,15 @@ def missing_codes(numbers: Float[np.ndarray, " M"]) -> dict[float, int]:
         ({-99.0: 2}, {})
     """
     different, times = np.unique(numbers, return_counts=True)
-    counts = dict(zip(different.tolist(), times.tolist(), strict=True))
-    low = [number for number in counts if number < 0]
-    if low == [-1.0] or any(codes.issuperset(-number for number in low) for codes in CODES):
-        others = [number for number in counts if number >= 0]
-        if _are_codes(low, others, counts) and -low[0] != others[-1]:
-            return {code: counts[code] for code in low}
-    for codes in CODES[1:]:
-        high = [number for number in counts if number in codes]
-        others = [number for number in counts if number not in codes]
-        is_far = _are_codes(high, others, counts) and high[0] - others[-1] > others[-1] - others[0]
-        if is_far:
-            return {code: counts[code] for code in high}
+    for where in (different < 0, *(np.isin(different, list(codes)) for codes in CODES[1:])):
+        chosen, others = different[where], different[~where]
+        if 0 < len(chosen) <= MOST_CODES and len(others) > 1 and times[where].min() > 1:
+            below = {-number for number in chosen.tolist()}
+            are_low = below == {1} or any(below <= codes for codes in CODES)
+            is_far = chosen[0] - others[-1] > others[-1] - others[0]
+            if is_far or (are_low and -chosen[0] != others[-1]):
+                return dict(zip(chosen.tolist(), times[where].tolist(), strict=True))
     return {}
-
-
-def _are_codes(codes: Sequence[float], others: Sequence[float], counts: Mapping[float, int]) -> bool:
-    return 0 < len(codes) <= MOST_CODES and len(others) > 1 and min(counts[code] for code in codes) > 1
 
 
 def missing_dates(dates: Shaped[np.ndarray, " M"]) -> dict[np.datetime64, int]:

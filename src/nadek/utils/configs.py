@@ -10,7 +10,7 @@ import math
 import os
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from numbers import Integral
@@ -20,7 +20,7 @@ import numpy as np
 
 T = TypeVar("T")
 
-_hints = cache(typing.get_type_hints)
+_hints: Callable[[Any], dict[str, Any]] = cache(typing.get_type_hints)
 """Types of a dataclass's fields, which take longer to find than to check: a training builds configs in every step."""
 
 

@@ -228,7 +228,7 @@ def log_fall(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float6
     none of ``n_values`` values was.
     """
     place, away = _away(column, numbers)
-    drops = _log_drops(column)[(away > 0).astype(np.intp)]
+    drops = (_log_beyond(column) - _log_lengthened(column))[(away > 0).astype(np.intp)]
     rare = np.where(_is_single(column)[place], -math.log1p(_n_values(column)), drops)
     return np.where(away == 0, 0, rare) - np.abs(away)
 
@@ -351,11 +351,6 @@ def _log_beyond(column: Numeric) -> NDArray[np.float64]:
     The most is one of the values of a bin: of n values of any density, the next one is beyond an end with 1 / (n + 1).
     """
     return np.minimum(_log_lengthened(column), math.log(len(column.means) / _n_values(column)))
-
-
-def _log_drops(column: Numeric) -> NDArray[np.float64]:
-    """Return drops of the density at both ends, [2]."""
-    return _log_beyond(column) - _log_lengthened(column)
 
 
 def _log_lengthened(column: Numeric) -> NDArray[np.float64]:

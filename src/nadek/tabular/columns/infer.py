@@ -33,8 +33,11 @@ OUTSTANDING = 10
 LEAST_SHARE = 0.02
 """Least part of the values that such a number has, or a side of a gap."""
 
-MOST_APART = 4
-"""At most one in so many bins is for a gap; numbers stand out where there are more bins than that."""
+STAND_OUT_FROM = 5
+"""Bins from which on there is one for each of three numbers that stand out, and for the others between them."""
+
+BINS_A_GAP = 4
+"""At most one in so many bins is for a gap."""
 
 GAP = 25
 """Least width of a gap, in distances of the numbers beside it."""
@@ -190,11 +193,11 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
         observed = np.round(observed, decimals)  # 0.10000000149 is 0.1
     different, times = np.unique(observed, return_counts=True)
     step = 10.0 ** -(decimals or 0) if integer or decimals else 0.0
-    gaps = _gaps(different, times, n_bins, step) if len(different) > n_bins else different[:0]
     if len(different) > n_bins:
+        gaps = _gaps(different, times, n_bins, step)
         edges = _edges(different, times, n_bins, step, gaps)
     else:
-        edges = _edges_of_each(different, times)
+        gaps, edges = different[:0], _edges_of_each(different, times)
     place = np.searchsorted(edges, observed, side="right")
     tails = _tails(observed, place, edges) if 0 < len(edges) < len(different) - 1 else None
     held, n = observed, np.bincount(place)
@@ -275,7 +278,7 @@ def _frequent(different: NDArray[np.float64], times: NDArray[np.intp], n_bins: i
     Only 0 stands out, and an end of the range, such as a cap: elsewhere people round.
     """
     frequent = times * n_bins > 2 * times.sum()
-    for i in {0, len(times) - 1, *np.flatnonzero(different == 0).tolist()} if n_bins > MOST_APART else ():
+    for i in {0, len(times) - 1, *np.flatnonzero(different == 0).tolist()} if n_bins >= STAND_OUT_FROM else ():
         nearby = np.delete(times[max(0, i - NEARBY) : i + NEARBY + 1], min(i, NEARBY))
         least = max(NEARBY, LEAST_SHARE * times.sum(), OUTSTANDING * float(np.median(nearby)))
         frequent[i] |= times[i] >= least
@@ -296,7 +299,7 @@ def _gaps(different: NDArray[np.float64], times: NDArray[np.intp], n_bins: int, 
         max(step / scale, width.sum() / n_bins / GAP)
     )
     is_gap = (below >= least) & (times.sum() - below >= least) & (width > GAP * beside)
-    widest = np.argsort(np.where(is_gap, -width, 0), kind="stable")[: min(is_gap.sum(), n_bins // MOST_APART)]
+    widest = np.argsort(np.where(is_gap, -width, 0), kind="stable")[: min(is_gap.sum(), n_bins // BINS_A_GAP)]
     return different[np.sort(widest) + 1]
 
 
@@ -324,32 +327,26 @@ def _edges(
             low, high = scaled[[0, -1]]
         along = (np.clip(scaled, low, high) - low) / (high - low)
         wanted = rest[np.searchsorted(counts / counts[-1] + along, 2 * np.arange(1, n) / n)]
-    after = different[alone[alone < len(different) - 1] + 1]
-    edges = np.setdiff1d(np.concatenate((wanted, different[alone], after, gaps)), different[:1])
+    fixed = np.concatenate((different[alone], different[alone[alone < len(different) - 1] + 1], gaps))
+    edges = np.setdiff1d(np.concatenate((wanted, fixed)), different[:1])
     may_share = ~frequent & np.append(different[1:] > different[:-1] + 1.5 * step, True)
-    return _shared(edges, different, frequent, may_share, np.isin(different, gaps))
+    return different[_shared(np.searchsorted(different, edges), np.isin(different, fixed), may_share)]
 
 
-def _shared(
-    edges: NDArray[np.float64],
-    different: NDArray[np.float64],
-    frequent: NDArray[np.bool_],
-    may_share: NDArray[np.bool_],
-    is_above_gap: NDArray[np.bool_],
-) -> NDArray[np.float64]:
-    """Return edges without those that give one value that may share its bin a bin to itself.
+def _shared(edges: NDArray[np.intp], is_fixed: NDArray[np.bool_], may_share: NDArray[np.bool_]) -> list[int]:
+    """Return edges, as places of values, without those that give one value that may share its bin a bin to itself.
 
-    It shares the bin above, or the one below where a frequent value has the one above; none across a gap.
+    It shares the bin above, or the one below where the edge above is fixed; none where both are.
     """
-    first, b = [0, *np.searchsorted(different, edges).tolist()], 0
+    first, b = [0, *edges.tolist()], 0
     while b < len(first):
-        is_alone = np.diff([*first, len(different)]) == 1
+        is_alone = np.diff([*first, len(may_share)]) == 1
         if not (is_alone[b] and may_share[first[b]]):
             b += 1
-        elif b + 1 < len(first) and not (frequent | is_above_gap)[first[b + 1]]:
+        elif b + 1 < len(first) and not is_fixed[first[b + 1]]:
             del first[b + 1]
-        elif b > 0 and not (frequent[first[b - 1]] or is_above_gap[first[b]]):
+        elif b > 0 and not is_fixed[first[b]]:
             del first[b]
         else:
             b += 1
-    return different[first[1:]]
+    return first[1:]
