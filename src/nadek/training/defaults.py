@@ -28,10 +28,9 @@ STEPS, STEPS_OF_NUMBERS = 3, 2
 """Refining steps; imputation takes fewer in tables with numbers, whose first guess is good."""
 FACTORS = 12
 """Factors of the first guess at numbers, at most one for each of its features."""
-WIDTH, A_COLUMN, A_VARIABLE = 400, 5, 32
-"""Most units of the stream, those for each column, beyond 64, and those for each variable; see `_width`."""
-NARROW_VARIABLE = 16
-"""Units for each variable where imputation is learnt from a small table without numbers."""
+WIDTH, A_COLUMN, A_VARIABLE, NARROW_VARIABLE = 400, 5, 32, 16
+"""Most units of the stream, those for each column, beyond 64, and those for each variable; the last where imputation is
+learnt from a small table without numbers. See `_width`."""
 BLOCKS = 2
 WEIGHT_DECAY, ORDERED_DECAY, MOST_DECAY = 0.1, 800, 2.0
 """Weight decay; where levels have an order, the second one divided by the rows, from the first to the third. More of it

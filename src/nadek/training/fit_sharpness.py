@@ -86,8 +86,8 @@ def fit_sharpness(
     at, places = _most_probable(between.reshape(*costs.shape[1:], N_FACTORS), tried * math.log(MOST))
     variables.densities.focus = FOCUSES[at]
     variables.densities.sharpness.fill_(1)
-    factors = (64 * MOST**tried).round() / 64  # as any float holds them
-    variables.densities.sharpness[numbers] = torch.from_numpy(factors[places]).to(network.b)
+    factors = (64 * MOST ** tried[places]).round() / 64  # as any float holds them
+    variables.densities.sharpness[numbers] = torch.from_numpy(factors).to(network.b)
     sharpness = tuple(variables.densities.sharpness.tolist())
     network.config = replace(network.config, sharpness=sharpness, focus=variables.densities.focus)
 
