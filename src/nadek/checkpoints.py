@@ -165,7 +165,7 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
         raise ValueError(f"{folder / SCHEMA} was changed since it was saved: its columns are not what was learnt")
     metrics = read_record(folder / METRICS)
     model = build(structure, generator=torch.Generator())
-    # that of its vectors: matrices may have been rounded more coarsely
+    # to the dtype of its vectors: matrices may have been rounded more coarsely
     model.to(next(value.dtype for name, value in tensors.items() if name.rpartition(".")[2] == "b"))
     model.load_state_dict(tensors)
     return SavedModel(model.eval().to(device), schema, metrics)

@@ -81,12 +81,12 @@ def fit_sharpness(
             log_p = variables.log_prob(scores, codes, variable)
             log_p = weight * torch.logaddexp(log_p, log_p.new_tensor(ERRONEOUS))
             costs[place, at, index] = -float(log_p.double().sum()) * len(chosen.values) / len(x)
-    tried = np.linspace(-1, 1, N_FACTORS)
-    between = chebval(tried, chebfit(nodes, costs.reshape(N_NODES, -1), N_NODES - 1))
-    at, places = _most_probable(between.reshape(*costs.shape[1:], N_FACTORS), tried * math.log(MOST))
+    exponents = np.linspace(-1, 1, N_FACTORS)
+    between = chebval(exponents, chebfit(nodes, costs.reshape(N_NODES, -1), N_NODES - 1))
+    at, places = _most_probable(between.reshape(*costs.shape[1:], N_FACTORS), exponents * math.log(MOST))
     variables.densities.focus = FOCUSES[at]
     variables.densities.sharpness.fill_(1)
-    factors = (64 * MOST ** tried[places]).round() / 64  # as any float holds them
+    factors = (64 * MOST ** exponents[places]).round() / 64  # as any float holds them
     variables.densities.sharpness[numbers] = torch.from_numpy(factors).to(network.b)
     sharpness = tuple(variables.densities.sharpness.tolist())
     network.config = replace(network.config, sharpness=sharpness, focus=variables.densities.focus)
