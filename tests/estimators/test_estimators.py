@@ -1250,7 +1250,7 @@ def test_automatic_threshold_flags_one_in_twenty(detector, copies):
 @pytest.mark.parametrize("spread", [1.0, 6.0])
 def test_empty_row_is_no_outlier(spread):
     table = np.exp(spread * np.random.default_rng(0).standard_normal((300, 2)))
-    detector = nadek.NADEkOutlierDetector(**QUICK, contamination=0.5).fit(table)
+    detector = nadek.NADEkOutlierDetector(**QUICK, contamination=0.2).fit(table)
     assert detector.predict([[np.nan, np.nan]]).tolist() == [1]
 
 
@@ -1264,11 +1264,26 @@ def test_threshold_uses_held_out_rows(monkeypatch):
     assert (detector.predict(table[kept[0][1]]) == -1).sum() == 3
 
 
-def test_scores_are_scaled_to_whole_rows(detector):
-    whole, part, nothing = detector.score_samples([[1, 1, 0], [1, np.nan, np.nan], [np.nan] * 3])
-    assert part == pytest.approx(3 * np.log(0.5), abs=0.3)
-    assert part < whole
-    assert nothing == 0
+@pytest.mark.parametrize("spread", [0.2, 1.0])
+def test_holes_make_no_outliers(spread):
+    """One in twenty new rows is flagged, with half of the cells missing as without, whatever columns add to scores."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 2, 2000)
+    table = np.column_stack(
+        [group, *(rng.normal(3 * group, spread) for _ in range(4)), rng.integers(0, 6, (3, 2000)).T]
+    )
+    options = quick(early_stopping=False) | {"categorical_features": [0, 5, 6, 7]}
+    detector = nadek.NADEkOutlierDetector(**options, contamination=0.05).fit(table[:1000])
+    new, few, many = (
+        table[1000:],
+        *(np.where(rng.random((1000, 8)) < part, np.nan, table[1000:]) for part in (0.2, 0.5)),
+    )
+    flagged = [(detector.predict(rows) == -1).mean() for rows in (new, few, many)]
+    assert min(flagged) > 0.02
+    assert max(flagged) < 0.09
+    empty = detector.score_samples(np.full((1, 8), np.nan))
+    assert empty == pytest.approx(detector.expected_.sum(), abs=1e-3)
+    assert empty == pytest.approx(detector.score_samples(new).mean(), rel=0.1)
 
 
 @pytest.mark.parametrize("container", ["numpy", "pandas", "polars"])

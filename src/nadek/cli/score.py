@@ -33,7 +33,7 @@ from nadek.runs.evaluate import CLOSEST
 from nadek.runs.evaluate import evaluate as evaluate_model
 from nadek.runs.evaluate import privacy as measure_privacy
 from nadek.runs.odd_cells import OddCell, odd_cells
-from nadek.runs.scores import scores
+from nadek.runs.scores import expected_of, scores
 from nadek.tabular.columns import log_density
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.writing import writing
@@ -156,11 +156,12 @@ def score(
     """
     saved = table.load(model, NUMBERS if outliers is None else FORMS)
     stream, along = table.stream(saved, data), _orderings(saved, orderings, seed, spread=spread)
+    expected = None if outliers is None else expected_of(saved, along, seed=seed)
     worst, words, oddest = dict[str, Tensor](), dict[str, list[str]](), dict[int, OddCell]()
     with writing(target_of(table.output)) as writer, rows_progress("scoring", quiet=table.quiet) as progress:
         for source in stream:
             some = part_of(progress, source.first_row, len(source.x), stream.n_rows)
-            columns = scores(saved, source, along, seed=seed, is_outlier=outliers is not None, progress=some)
+            columns = scores(saved, source, along, seed=seed, expected=expected, progress=some)
             columns = {"row": source.rows + 1} | columns
             if outliers is None:
                 add_columns(writer, **columns)

@@ -12,9 +12,11 @@ from torch import Tensor
 
 from nadek.estimators.cell_answers import CellAnswers
 from nadek.estimators.options import Count, Fraction, check_number
-from nadek.inference.likelihood import as_whole_rows, reduce_orderings
+from nadek.inference.likelihood import reduce_orderings
+from nadek.inference.whole_rows import as_whole_rows
 from nadek.tabular.columns import log_relative_density
 from nadek.tabular.frames import MatrixLike
+from nadek.training.fit_scores import expected_scores
 
 UNUSUAL = 0.05
 """With contamination "auto": part of new rows like the training rows below the threshold."""
@@ -27,9 +29,9 @@ class NADEkOutlierDetector(OutlierMixin, CellAnswers):
     """Detector of improbable rows, a scikit-learn outlier detector.
 
     The score of a row is the log-density that `NADEk` gives it, in nats, but that numbers count per typical width of a
-    bin of their column in place of a unit, so that columns are compared. A row with missing cells has the score of its
-    observed cells, scaled to a whole row (times D, divided by their number); a row without any value scores 0, which no
-    threshold exceeds.
+    bin of their column in place of a unit, so that columns are compared. Rows with missing cells are compared with
+    whole ones: what the observed cells are above or below their expectation is scaled by the root of D divided by their
+    number, and added to the expectation for a whole row. A row without any value scores just that.
 
     Args:
         contamination: the part of the training rows (of a random 5,000, where there are more) below the threshold, in
@@ -40,6 +42,8 @@ class NADEkOutlierDetector(OutlierMixin, CellAnswers):
 
     Attributes:
         offset_: the threshold: ``decision_function`` is the score less this.
+        expected_: what each column with values adds to the score of a row, on average, in nats; see
+            `nadek.inference.whole_rows`.
         orderings_: [n_orderings, D], drawn in `fit`.
 
     The other attributes of `NADEk` are here, too.
@@ -54,6 +58,7 @@ class NADEkOutlierDetector(OutlierMixin, CellAnswers):
     """
 
     offset_: float
+    expected_: NDArray[np.float64]
 
     def __init__(self, *, contamination: Fraction = "auto", n_orderings: Count = 8, **shared: Any) -> None:  # noqa: ANN401
         super().__init__(**shared)
@@ -109,19 +114,25 @@ class NADEkOutlierDetector(OutlierMixin, CellAnswers):
             )
         self.offset_ = extra["offset"]
 
+    def _set_derived(self, n_orderings: int | None = None) -> None:
+        super()._set_derived(n_orderings)
+        columns = [column for _, column in self._nonempty_columns()]
+        self.expected_ = expected_scores(self.network_, columns, self._orderings(), seed=self._seed).cpu().numpy()
+
     def _scores(self, codes: Tensor, densities: Float[np.ndarray, "N D"]) -> NDArray[np.float64]:
         """Return scores, rounded so that equal rows score equally in any table."""
         log_probs = reduce_orderings(self._under_orderings(codes), "mixture")
-        scores = as_whole_rows(log_probs + torch.from_numpy(densities.sum(1)).to(codes.device), codes)
+        within, expected = (torch.from_numpy(values).to(codes.device) for values in (densities.sum(1), self.expected_))
+        scores = as_whole_rows(log_probs + within, codes, expected)
         with np.errstate(over="ignore"):  # a number of 1e300 is out of sight
             return scores.cpu().numpy().round(9 if codes.dtype == torch.float64 else 3)
 
     def _threshold(self, codes: Tensor, densities: Float[np.ndarray, "N D"], held_out: NDArray[np.int64]) -> float:
-        """Return the quantile of training rows' scores, at most 0; with "auto" that of new rows."""
+        """Return the quantile of training rows' scores; with "auto" that of new rows."""
         automatic = isinstance(self.contamination, str)
         part = UNUSUAL if automatic else float(self.contamination)
         rows = held_out if automatic and len(held_out) else np.flatnonzero((~codes.isnan()).any(1).cpu().numpy())
         some = np.sort(np.random.default_rng(self._seed).permutation(rows)[:MOST_SCORED])
         # "weibull" is the expectation over new rows, "linear" counts these rows
         method: Literal["weibull", "linear"] = "weibull" if automatic else "linear"
-        return min(float(np.quantile(self._scores(codes[some], densities[some]), part, method=method)), 0.0)
+        return float(np.quantile(self._scores(codes[some], densities[some]), part, method=method))

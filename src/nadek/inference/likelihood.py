@@ -155,11 +155,6 @@ def reduce_orderings(log_probs: Float[Tensor, "M B"], reduce: Reduction | None =
     raise ValueError(f"reduce: expected mean, mixture or None, found {reduce!r}")
 
 
-def as_whole_rows(log_probs: Float[Tensor, " B"], x: Float[Tensor, "B D"]) -> Float[Tensor, " B"]:
-    """Return log-probabilities of observed cells times D, divided by their number: rows with any holes are compared."""
-    return log_probs * x.shape[1] / (~x.isnan()).sum(1).clamp(min=1)
-
-
 def check_table(log_probs: Tensor) -> None:
     """Check that log-likelihoods are a table, orderings by rows."""
     check_tensor(log_probs, "log_probs")
