@@ -203,7 +203,7 @@ def test_missing_cells_are_completed_in_training(copies):
         ("n_iter_no_change", 0, "n_iter_no_change: expected a whole number of at least 1 or 'auto' or None"),
         ("training", [3], "training: expected a dictionary of options, found [3]"),
         ("training", {"depth": 3}, "training: expected options among steps, width, blocks, dropout, learning_rate"),
-        ("missing", "guess", "missing: expected one of 'use', 'complete', found 'guess'"),
+        ("missing", "guess", "missing: expected one of 'auto', 'use', 'complete', found 'guess'"),
         ("n_bins", 1, "n_bins: expected a whole number of at least 2"),
         ("n_orderings", 0, "n_orderings: expected a whole number of at least 1"),
         ("verbose", -1, "verbose: expected a whole number"),

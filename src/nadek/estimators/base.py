@@ -53,8 +53,9 @@ SHARED_OPTIONS = """effort: "quick" trains at most a third as long, for a first 
             smaller tables as often as validation gains by it, up to 1,000 times.
         missing: "use" rows with missing cells: these are never read and never predicted, which is right where chance
             decides what is missing. "complete" them in the last third of the training, by draws given the observed
-            cells: right also where these decide what is missing, and slower. The draws are joint up to 64 columns;
-            of D columns beyond, D / 64 cells at a time (rounded up) are drawn as if they were independent.
+            cells: right also where these decide what is missing. The draws are joint up to 64 columns; of D columns
+            beyond, D / 64 cells at a time (rounded up) are drawn as if they were independent. "auto" is "complete",
+            and "use" in `NADEkImputer`.
         warm_start: `fit` goes on with the fitted network. It is validated on rows that it was not trained on where the
             table has as many rows as the first time and ``early_stopping`` is the same.
         n_bins: knots of a column of numbers, at most; each has a bin (see `nadek.models.variables`).
@@ -104,7 +105,7 @@ class NADEkBase(SavedEstimator):
         *,
         effort: Choice = "default",
         max_iter: Whole = "auto",
-        missing: Choice = "use",
+        missing: Choice = "auto",
         warm_start: Switch = False,
         n_bins: Count = N_BINS,
         categorical_features: WhichOrNone = None,

@@ -129,7 +129,7 @@ def recipe_for(
         training,
         optimizer=replace(optimizer, lr=rate, weight_decay=decay),
         patience=patience,
-        missing=options["missing"],
+        missing=training.missing if options["missing"] == "auto" else options["missing"],
     )
     return Recipe(model=replace(model, core=core), training=training, memory=options.get("memory", False) is not False)
 

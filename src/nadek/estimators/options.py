@@ -80,7 +80,7 @@ def check_options(options: Mapping[str, Any]) -> None:
         check_whole(name, options[name], also=("auto",))
     check_whole("n_iter_no_change", options["n_iter_no_change"], also=("auto", None))
     check_choice("effort", options["effort"], tuple(EFFORTS))
-    check_choice("missing", options["missing"], ("use", "complete"))
+    check_choice("missing", options["missing"], ("auto", "use", "complete"))
     check_whole("n_bins", options["n_bins"], least=2)
     check_whole("verbose", options["verbose"], least=0, also=(True, False))
     for name in ("early_stopping", "warm_start"):

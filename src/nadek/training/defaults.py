@@ -81,7 +81,8 @@ def defaults(
         ordinal: indices of the variables whose levels have an order.
         knots: tells which variables are continuous, see `nadek.models.variables`.
         purpose: "density" for the likelihood of rows, "imputation" for missing cells. From `SMALL_TABLE` rows on the
-            first half of density training uses the law of missing cells, too. Imputation is shorter.
+            first half of density training uses the law of missing cells, too, and the last third completes rows.
+            Imputation is shorter.
         effort: "quick" trains a third as long, "thorough" three times as long, and large tables for imputation at the
             width of a density.
         epochs: number of epochs; None for the default, likewise below. For imputation in smaller tables validation
@@ -143,6 +144,7 @@ def defaults(
         patience=max(5, round(PATIENCE * epochs / every)),
         validate_every=every,
         anneal=anneal,
+        missing="use" if imputation else "complete",
     )
     return model, training
 
