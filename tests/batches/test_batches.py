@@ -103,7 +103,7 @@ TYPES = (pa.string(), pa.string(), pa.float64(), pa.int8(), pa.bool_(), pa.int64
 
 
 def test_functions_travel(model, people):
-    for function in (BatchImputer(model, "id"), BatchScorer(model, "id")):
+    for function in (BatchImputer(model, "id"), BatchImputer(model, "id", strategy="mode"), BatchScorer(model, "id")):
         copy = pickle.loads(pickle.dumps(function))
         assert copy == function
         assert copy(people).equals(function(people))

@@ -942,6 +942,15 @@ def test_numbers_are_drawn_within_bins(monkeypatch):
     assert (first != second).all()
 
 
+def test_modes_do_not_depend_on_cutting(monkeypatch):
+    table = np.random.default_rng(0).normal(size=(60, 2))
+    table[:5, 0] = table[5:10, 1] = np.nan
+    imputer = nadek.NADEkImputer(**QUICK, strategy="mode").fit(table)
+    whole = imputer.transform(table)
+    monkeypatch.setattr("nadek.inference.sampling.PROBABILITIES", 1)  # one row at a time, which misses one number only
+    np.testing.assert_allclose(imputer.transform(table), whole, rtol=1e-12)
+
+
 @pytest.mark.slow
 def test_imputations_match_exact_pairwise_frequencies():
     """Four answers that hang together; which are missing differs from row to row. Joint draws, or this fails."""

@@ -46,8 +46,11 @@ def test_distances_are_those_cell_by_cell(model, most, monkeypatch):
     assert distances[3] == 0
 
 
-def test_missing_cells_are_refused(model):
+def test_rows_that_are_missing_or_have_missing_cells(model):
     x = torch.from_numpy(drawn(3, 0))
+    assert closest_distances(model, x[:0], x).shape == (0,)
+    with pytest.raises(ValueError, match="others: expected a row at least, found none"):
+        closest_distances(model, x, x[:0])
     x[1, 2] = torch.nan
     with pytest.raises(ValueError, match="expected complete rows"):
         closest_distances(model, x, x[:1])

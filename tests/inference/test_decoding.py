@@ -12,8 +12,7 @@ from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.orderings import in_stages
 from nadek.inference.row_random import row_keys
 from nadek.inference.sampling import complete, draws, impute, level_probabilities, sample
-from nadek.models import IterativeNADE, ModelConfig, nade_k
-from nadek.models.cores import DeepConfig
+from nadek.models import nade_k
 from support.models import any_order, close, every_model, frequencies, p_value, rows, with_columns
 from zoo import build, decoders_of, orderings_of
 
@@ -197,21 +196,3 @@ def test_many_states_fit_reduced_precision():
     model = nade_k(n_bits + 3, hidden=(8,), steps=2, generator=torch.Generator().manual_seed(0))
     ordering = torch.arange(n_bits + 3)
     close(log_prob(model, x, ordering=ordering, dtype=torch.bfloat16), log_prob(model, x, ordering=ordering), atol=0.2)
-
-
-class Doubled(IterativeNADE):
-    """Answers that are twice as sure."""
-
-    def step(self, *args):
-        """Be twice as sure."""
-        logits, state = super().step(*args)
-        return 2 * logits, state
-
-
-def test_a_step_of_ones_own_is_scored_as_it_is():
-    config = ModelConfig(n_variables=6, core=DeepConfig(hidden=(5,)), steps=2)
-    model, ordering = Doubled(config).double().eval(), torch.arange(6)
-    x = rows(model)
-    expected = log_prob(model, x, ordering=ordering, decoder="full")
-    torch.testing.assert_close(log_prob(model, x, ordering=ordering), expected)
-    assert not model.can_decode_incrementally

@@ -85,9 +85,19 @@ class Doubled(IterativeNADE):
         return [2 * logits for logits in outputs]
 
 
+class DoubledStep(IterativeNADE):
+    """One that does so in every step."""
+
+    def step(self, *args):
+        """Logits of twice the size."""
+        logits, state = super().step(*args)
+        return 2 * logits, state
+
+
+@pytest.mark.parametrize("kind", [Doubled, DoubledStep])
 @pytest.mark.parametrize("steps", [1, 3])
-def test_subclass_is_called_through_its_forward(steps, generator):
-    model = Doubled(ModelConfig(n_variables=8, core=DeepConfig(hidden=(5,)), steps=steps), generator=generator).double()
+def test_subclass_is_called_through_its_forward(steps, kind, generator):
+    model = kind(ModelConfig(n_variables=8, core=DeepConfig(hidden=(5,)), steps=steps), generator=generator).double()
     x, ordering = rows(model), torch.randperm(8, generator=generator)
     plain, *others = (log_prob(model, x, ordering=ordering, decoder=decoder) for decoder in ("full", "batched", "auto"))
     for other in (*others, -fixed_order_costs(model, x, ordering)[0]):
@@ -356,7 +366,7 @@ def test_estimate_respects_memory_bound(monkeypatch, bound_memory):
 # 5. Samples follow the likelihood
 
 
-@pytest.mark.parametrize("chunk", [1, 2])
+@pytest.mark.parametrize("chunk", [1, 2, (1, 2)])
 @every_model
 def test_samples_follow_one_ordering(name, chunk, generator):
     model = build(name, 3, noise=0.5)

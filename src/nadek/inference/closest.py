@@ -28,7 +28,7 @@ def closest_distances(
 
     Raises:
         TypeError: if rows are no tensor.
-        ValueError: on a wrong number of columns, on values that are no codes, and on missing cells.
+        ValueError: on a wrong number of columns, on values that are no codes, on missing cells, and without others.
 
     Example:
         >>> from nadek import nade_k
@@ -37,8 +37,10 @@ def closest_distances(
         tensor([0.0000, 0.6667], dtype=torch.float64)
     """
     here, there = (_features(model, complete_rows(model, rows)) for rows in (x, others))
+    if not len(others):
+        raise ValueError("others: expected a row at least, found none")
     parts = [torch.cdist(here[some], there, p=1).amin(1) for some in chunks(len(x), 8 * len(others))]
-    return torch.cat(parts) / model.n_variables
+    return torch.cat([here.new_empty(0), *parts]) / model.n_variables
 
 
 def _features(model: ConditionalModel, x: Tensor) -> Float[Tensor, "B F"]:

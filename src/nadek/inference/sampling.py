@@ -4,6 +4,7 @@ Conditioning visits the observed variables first (the paper, after Eq. 9). So ev
 there is no Markov chain. Equations: Raiko, Yao, Cho and Bengio (2014).
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -213,12 +214,10 @@ def missing_probabilities(model: ConditionalModel, x: Float[Tensor, "B D"]) -> F
         >>> p[0, [0, 2]].tolist(), bool(0 < p[0, 1] < 1)
         ([1.0, 0.0], True)
     """
-    missing = missing_cells(model, x)
-    _check_marginals(model, missing)
+    parts = _one_pass(model, x)
     out = model.variables.encode(x).to(x.dtype, copy=True)
-    for rows in chunks(len(x), bytes_per_row(model)):
-        logits = model(x[rows], missing[rows])[-1]
-        hidden = model.variables.expand(missing[rows])
+    for rows, missing, logits in parts:
+        hidden = model.variables.expand(missing)
         out[rows] = torch.where(hidden, model.variables.probabilities(logits).to(x.dtype), out[rows])
     return out
 
@@ -248,14 +247,12 @@ def level_probabilities(model: ConditionalModel, x: Float[Tensor, "B D"]) -> Flo
         >>> p[0, 0].tolist(), round(float(p[0, 1].sum()), 6)
         ([0.0, 1.0, 0.0, 0.0], 1.0)
     """
-    missing = missing_cells(model, x)
-    _check_marginals(model, missing)
+    parts = _one_pass(model, x)
     out = (x.double().round().unsqueeze(-1) == torch.arange(max(model.levels), device=x.device)).double()
-    for rows in chunks(len(x), bytes_per_row(model)):
-        logits = model(x[rows], missing[rows])[-1]
+    for rows, missing, logits in parts:
         probabilities = model.variables.level_probabilities(logits).double()
         probabilities /= probabilities.sum(-1, keepdim=True)
-        out[rows] = torch.where(missing[rows].unsqueeze(-1), probabilities, out[rows])
+        out[rows] = torch.where(missing.unsqueeze(-1), probabilities, out[rows])
     return out
 
 
@@ -306,15 +303,13 @@ def reconstruction_probabilities(
     return torch.stack([torch.where(hidden, v, observed) for v in states])
 
 
-def _check_marginals(model: ConditionalModel, missing: Bool[Tensor, "B D"]) -> None:
-    """Refuse marginals of cells that have others after them in a fixed-order model's ordering."""
-    if model.config.ordering is None:
-        return
-    *before, last = model.config.ordering
-    others = missing[:, before].any(1)
-    if others.any():
+def _one_pass(model: ConditionalModel, x: Shaped[Tensor, "B D"]) -> Iterator[tuple[slice, Tensor, Tensor]]:
+    """Return some rows at a time, where they have missing cells, and the logits."""
+    missing, ordering = missing_cells(model, x), model.config.ordering
+    if ordering is not None and (others := missing[:, list(ordering[:-1])].any(1)).any():
         raise ValueError(
-            f"a model of one ordering tells in one pass how likely its last variable ({last}) is, given all others;"
-            f" found other cells missing in the row at index {int(others.nonzero()[0])}. Draws (impute) serve where the"
-            " missing cells come last in its ordering"
+            f"a model of one ordering tells in one pass how likely its last variable ({ordering[-1]}) is, given all"
+            f" others; found other cells missing in the row at index {int(others.nonzero()[0])}. Draws (impute) serve"
+            " where the missing cells come last in its ordering"
         )
+    return ((rows, missing[rows], model(x[rows], missing[rows])[-1]) for rows in chunks(len(x), bytes_per_row(model)))

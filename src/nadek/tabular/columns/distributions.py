@@ -25,7 +25,7 @@ LEAST = 1e-300
 def bins_of_number(column: Numeric, probabilities: Float[np.ndarray, "N L"]) -> Float[np.ndarray, "N L"]:
     """Return probabilities of bins, which end halfway between knots."""
     parts, _ = _parts(column, probabilities)
-    return parts.reshape(len(parts), -1, PARTS).sum(2)
+    return parts.reshape(*probabilities.shape, PARTS).sum(2)
 
 
 def mean_of_number(column: Numeric, probabilities: Float[np.ndarray, "N L"]) -> Float[np.ndarray, " N"]:
