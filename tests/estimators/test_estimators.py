@@ -32,8 +32,8 @@ from sklearn.pipeline import make_pipeline
 
 import nadek
 from nadek.checkpoints import load_saved
-from nadek.estimators.fitting import fit_codes
-from nadek.estimators.options import TRAINING, own_options
+from nadek.estimators.fitting import fit_codes, recipe_for
+from nadek.estimators.options import TRAINING, options_of, own_options
 from nadek.inference import beam, greedy, level_probabilities
 from nadek.models.cores import ResidualConfig
 from nadek.tabular.columns import Binary, Categorical, Numeric, expected, n_levels
@@ -1322,6 +1322,31 @@ def test_fit_ignores_surrounding_torch_modes(missing):
     for name, value in expected.network_.state_dict().items():
         assert torch.equal(found.network_.state_dict()[name], value)
     found.set_params(warm_start=True).fit(table)  # what was learnt is there to be learnt further
+
+
+@pytest.mark.slow
+def test_samples_do_not_lean_where_a_column_decides_what_is_missing():
+    """Smokers alone are asked three questions more: rows of few cells taught that nobody smokes, and drew smokers."""
+    rng = np.random.default_rng(0)
+    smokes, health = rng.random((2, 1000)) < [[0.3], [0.5]]
+    asked = np.where(smokes, rng.random((3, 1000)) < 0.5, np.nan)
+    model = nadek.NADEk(max_iter=100, random_state=0).fit(np.column_stack([smokes, health, *asked]))
+    assert model.sample(2000)[:, 0].mean() == pytest.approx(0.3, abs=0.08)
+    shares = model.predict_missing_proba([[np.nan] * 5, [np.nan, 1, *[np.nan] * 3]])[0][:, 1]
+    assert shares == pytest.approx(0.3, abs=0.12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "missing"),
+    [(nadek.NADEk, "complete"), (nadek.NADEkOutlierDetector, "complete"), (nadek.NADEkImputer, "use")],
+)
+def test_densities_complete_rows(kind, missing):
+    estimator = kind()
+    for option, chosen in (("auto", missing), ("use", "use"), ("complete", "complete")):
+        options = options_of(estimator.set_params(missing=option))
+        columns, device = (Binary(), Binary()), torch.device("cpu")
+        recipe = recipe_for(options, 100, columns, purpose=estimator._purpose, device=device)
+        assert recipe.training.missing == chosen
 
 
 def test_options_can_be_numbers_of_numpy(copies, tmp_path):
