@@ -192,10 +192,7 @@ def anchors(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_names_in_backticks_exist(page):
-    text = page.read_text()
-    if page.name == "moved.md":
-        text = re.sub(r"^\|[^|]*\|", "", text, flags=re.MULTILINE)  # old names stand in the first column
-    for code in re.findall(r"`([^`\n]+)`", text):
+    for code in re.findall(r"`([^`\n]+)`", page.read_text()):
         for name in re.findall(r"(?<![\w.-])nadek(?:_paper)?(?:\.\w+)+", code):
             assert exists(name), f"{page.name}: {name}"
         for path in re.findall(r"[a-z][\w./-]*/[\w./-]+\.(?:py|toml)", code):
