@@ -815,6 +815,8 @@ def test_info_prints_a_model_card(tmp_path):
     assert r"""| column "a\|b \<i>" | binary, 2 levels: '\*no\*', '\_yes\_' |""" in card
     assert r"""| column "c_d" | categorical, 3 levels: '\<b>', '\[u](v)', 'a_b' |""" in card
     assert r"# \*my\* \_model\_ \#" in card.splitlines()
+    assert '    model = nadek.NADEk.load("*my* _model_ #")' in card.splitlines()
+    assert '    model = nadek.load("mnist-unet")' in ok("info", "mnist-unet", "--card").out.splitlines()
 
 
 def test_info_tells_the_kinds_of_columns(mixed):

@@ -25,6 +25,7 @@ from nadek.cli.arguments import (
 from nadek.cli.column_lines import schema_lines
 from nadek.cli.console import say, show_json, show_line, show_table
 from nadek.cli.progress import rows_progress
+from nadek.models.iterative_nade import IterativeNADE
 from nadek.runs.data import source_for
 from nadek.training import Epoch
 from nadek.training.state import read_history
@@ -60,7 +61,9 @@ def info(
     if card:
         lines = [f"| {_as_markdown(label)} | {_as_markdown(text)} |" for label, text in rows]
         title = _as_markdown(model.name)
-        show_line(CARD.format(title=title, name=model.name, facts="\n".join(lines)))
+        is_for_estimators = isinstance(saved.model.base_model, IterativeNADE) and saved.model.config.ordering is None
+        load = "NADEk.load" if is_for_estimators else "load"
+        show_line(CARD.format(title=title, load=load, name=model.name, facts="\n".join(lines)))
         return
     show_table(str(model), ["", ""], [list(map(escape, row)) for row in rows])
 
@@ -73,9 +76,9 @@ tags: [density-estimation, imputation, tabular]
 
 # {title}
 
-An any-order density model of a table, made with nadek. It scores, samples and completes rows.
+A density model of rows, made with nadek. It scores, samples and completes rows.
 
-    model = nadek.NADEk.load("{name}")  # or nadek.load, for tensors
+    model = nadek.{load}("{name}")
 
 |  |  |
 | --- | --- |

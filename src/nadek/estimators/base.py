@@ -66,9 +66,10 @@ SHARED_OPTIONS = """effort: "quick" trains at most a third as long, for a first 
         training: a dictionary of further options of the network and its training, as ``{"width": 64, "steps": 5}``:
 
             - ``steps``: refining steps of the network (the k of NADE-k); "auto" is 3 (2 for imputation with numbers).
-            - ``width``: units of its hidden stream; "auto" is 400, at most 32 a column and 8 times the square root of
-              the rows, in whole 16s. For imputation it is at most 64 and one for a column of two values, two for each
-              level of another, eight for a number; twice these in tables below 5,000 rows without numbers.
+            - ``width``: units of its hidden stream; "auto" is 400, at most 32 a column, 8 times the square root of the
+              rows, and 64 and five for a column of two values, ten for each level of another, forty for a number;
+              in whole 16s. Of these last units imputation has a fifth; in tables below 5,000 rows without numbers two
+              fifths, and at most 16 a column.
             - ``blocks``: residual blocks; "auto" is 2.
             - ``dropout``: part of the hidden units left out in training; "auto" is 0.2 below 5,000 rows, else 0.
             - ``learning_rate``: of AdamW, after the warm-up; "auto" is 0.002, and 0.004 from 100,000 rows on (in

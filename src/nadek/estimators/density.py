@@ -161,7 +161,7 @@ class NADEk(DensityMixin, CellAnswers):
     def sample(self, n_samples: int = 1, random_state: Randomness = None) -> Any:  # noqa: ANN401 - a table
         """Draw independent rows, in a table of the kind given to `fit`.
 
-        They follow the distribution of `score_samples`; a number is drawn within its bin and has the mean of the bin.
+        They follow the distribution of `score_samples`; numbers drawn within a bin have its mean on average.
 
         Args:
             n_samples: number of rows.
