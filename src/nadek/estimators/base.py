@@ -52,7 +52,7 @@ SHARED_OPTIONS = """effort: "quick" trains at most a third as long, for a first 
             `NADEkImputer` reads 600,000 from 5,000 rows on (10,000 for each of many columns, up to 1,200,000), and
             smaller tables as often as validation gains by it, up to 1,000 times.
         missing: "use" rows with missing cells: these are never read and never predicted, which is right where chance
-            decides what is missing. "complete" them in the last third of the training, by draws given the observed
+            decides what is missing. "complete" them in the second half of the training, by draws given the observed
             cells: right also where these decide what is missing. The draws are joint up to 64 columns; of D columns
             beyond, D / 64 cells at a time (rounded up) are drawn as if they were independent. "auto" is "complete",
             and "use" in `NADEkImputer`.

@@ -81,7 +81,7 @@ def defaults(
         ordinal: indices of the variables whose levels have an order.
         knots: tells which variables are continuous, see `nadek.models.variables`.
         purpose: "density" for the likelihood of rows, "imputation" for missing cells. From `SMALL_TABLE` rows on the
-            first half of density training uses the law of missing cells, too, and the last third completes rows.
+            first half of density training uses the law of missing cells, too, and the second half completes rows.
             Imputation is shorter.
         effort: "quick" trains a third as long, "thorough" three times as long, and large tables for imputation at the
             width of a density.

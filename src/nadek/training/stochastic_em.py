@@ -12,10 +12,10 @@ from nadek.inference.sampling import impute
 from nadek.models.base import ConditionalModel
 from nadek.training.prepare import Rows
 
-PART = 3
-"""Completed rows are used in the last 1 / PART of a run. Draws of a poor model are hard to unlearn: on validation rows
-of nltcs half of a run was worse than three eighths; a quarter was as good, but too short elsewhere."""
-COMPLETIONS = 20
+PART = 2
+"""Completed rows are used in the last 1 / PART of a run. Draws of a poor model take time to unlearn: after a third of a
+run shares still leaned; on validation rows of nltcs a half was level with a third."""
+COMPLETIONS = 14
 """Number of completions in a run's length, at most one an epoch."""
 MAX_PASSES = 64
 """Network passes of a completion, about; rows of more variables have several cells drawn at once."""
@@ -28,7 +28,7 @@ def completion_epochs(epochs: int, *, trained: bool = False) -> range:
 
     Example:
         >>> list(completion_epochs(100)), list(completion_epochs(5)), list(completion_epochs(2, trained=True))
-        ([66, 71, 76, 81, 86, 91, 96], [3, 4], [0, 1])
+        ([50, 57, 64, 71, 78, 85, 92, 99], [2, 3, 4], [0, 1])
     """
     first = 0 if trained else max(1, epochs - -(-epochs // PART))
     return range(first, epochs, max(1, epochs // COMPLETIONS))

@@ -93,7 +93,7 @@ class TrainingConfig:
             phases' own epochs are the most. None: as many as the phases say.
         mirror: height and width of images; half of each minibatch is mirrored left to right. None mirrors nothing.
         missing: what to do with missing values, in validation rows too. "use": they are never read and never a target,
-            right where it is chance which are missing. "complete": for the last third of the run the model draws them
+            right where it is chance which are missing. "complete": for the second half of the run the model draws them
             (`nadek.training.stochastic_em`), right also where it follows from the observed values; beyond 64 variables
             D / 64 cells are drawn at a time (rounded up), independent given those before.
         seed: of everything random in training.
