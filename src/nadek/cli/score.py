@@ -1,6 +1,7 @@
 """``nadek evaluate`` and ``nadek score``: exact log-likelihoods."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Annotated, Any
 
 import torch
@@ -28,15 +29,16 @@ from nadek.datasets import names
 from nadek.inference import Explanation, image_distances, spread_orderings
 from nadek.inference.decoders.chunking import part_of
 from nadek.inference.summary import Summary
-from nadek.runs.data import ModelRows, of_numbers
+from nadek.runs.data import ModelRows, kinds_of, of_numbers
 from nadek.runs.evaluate import CLOSEST
 from nadek.runs.evaluate import evaluate as evaluate_model
 from nadek.runs.evaluate import privacy as measure_privacy
 from nadek.runs.odd_cells import OddCell, odd_cells
-from nadek.runs.scores import expected_of, scores
+from nadek.runs.scores import scores
 from nadek.tabular.columns import log_density
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.writing import writing
+from nadek.training.fit_scores import expected_scores
 
 
 @with_groups
@@ -156,7 +158,7 @@ def score(
     """
     saved = table.load(model, NUMBERS if outliers is None else FORMS)
     stream, along = table.stream(saved, data), _orderings(saved, orderings, seed, spread=spread)
-    expected = None if outliers is None else expected_of(saved, along, seed=seed)
+    expected = None if outliers is None else cache(lambda: expected_scores(saved.model, kinds_of(saved), seed=seed))
     worst, words, oddest = dict[str, Tensor](), dict[str, list[str]](), dict[int, OddCell]()
     with writing(target_of(table.output)) as writer, rows_progress("scoring", quiet=table.quiet) as progress:
         for source in stream:

@@ -42,8 +42,8 @@ class NADEkOutlierDetector(OutlierMixin, CellAnswers):
 
     Attributes:
         offset_: the threshold: ``decision_function`` is the score less this.
-        expected_: what each column with values adds to the score of a row, on average, in nats; see
-            `nadek.inference.whole_rows`.
+        expected_: what each column with values adds to the score of a row, on average, in nats, [2, D]: with no other
+            cell observed, and the more with each (see `nadek.inference.whole_rows`).
         orderings_: [n_orderings, D], drawn in `fit`.
 
     The other attributes of `NADEk` are here, too.
@@ -76,6 +76,7 @@ class NADEkOutlierDetector(OutlierMixin, CellAnswers):
         check_number("contamination", self.contamination, interval, lambda x: 0 < x <= 0.5, also=("auto",))
         with self._all_or_nothing():
             table, held_out = self._fit(X)
+            self.expected_ = self._expected()
             self.offset_ = self._threshold(self._codes(table), self._of_numbers(log_relative_density, table), held_out)
         return self
 
@@ -105,7 +106,7 @@ class NADEkOutlierDetector(OutlierMixin, CellAnswers):
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     def _extra(self) -> dict[str, Any]:
-        return {"offset": self.offset_}
+        return {"offset": self.offset_, "expected": self.expected_.tolist()}
 
     def _set_extra(self, extra: Mapping[str, Any]) -> None:
         if "offset" not in extra:
@@ -113,11 +114,11 @@ class NADEkOutlierDetector(OutlierMixin, CellAnswers):
                 "expected a model saved by an outlier detector, found no threshold in the folder: NADEk reads it"
             )
         self.offset_ = extra["offset"]
+        self.expected_ = np.array(extra["expected"]) if "expected" in extra else self._expected()
 
-    def _set_derived(self, n_orderings: int | None = None) -> None:
-        super()._set_derived(n_orderings)
+    def _expected(self) -> NDArray[np.float64]:
         columns = [column for _, column in self._nonempty_columns()]
-        self.expected_ = expected_scores(self.network_, columns, self._orderings(), seed=self._seed).cpu().numpy()
+        return expected_scores(self.network_, columns, seed=self._seed).cpu().numpy()
 
     def _scores(self, codes: Tensor, densities: Float[np.ndarray, "N D"]) -> NDArray[np.float64]:
         """Return scores, rounded so that equal rows score equally in any table."""

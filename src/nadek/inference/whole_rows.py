@@ -1,48 +1,63 @@
 """Log-probabilities of rows with missing cells, as if the rows were whole."""
 
+from typing import NamedTuple
+
 import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
+from nadek.inference.decoders.chunking import bytes_per_row, chunks
 from nadek.inference.decoding import decode_rows
-from nadek.inference.orderings import VISITED
-from nadek.inference.row_random import row_keys
+from nadek.inference.orderings import VISITED, rank_of
+from nadek.inference.row_random import TURN, row_keys, uniforms
 from nadek.inference.sampling import draws
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import evaluation_mode
 
-N_DRAWN = 256
-"""Drawn rows whose mean is taken for the expectation, about."""
+N_DRAWN = 512
+"""Drawn rows whose means are taken for expectations."""
+
+
+class Drawn(NamedTuple):
+    """Drawn rows, each along an ordering of its own."""
+
+    x: Shaped[Tensor, "N D"]
+    """Codes."""
+    log_probs: Float[Tensor, "N D"]
+    """Of each cell given those before, in nats, float64."""
+    rank: Int[Tensor, "N D"]
+    """Number of cells before."""
 
 
 @evaluation_mode
-def expected_log_probs(
-    model: ConditionalModel, orderings: Int[Tensor, "M D"], *, seed: int
-) -> tuple[Shaped[Tensor, "n D"], Float[Tensor, " D"]]:
-    """Draw rows, and return them with the mean log-probability of each variable.
-
-    It is that given the variables before, in nats, float64; the sum over variables estimates minus the entropy of the
-    model under these orderings.
-
-    Example:
-        >>> from nadek.models import nade_k
-        >>> model = nade_k(3, hidden=(4,), mean=torch.full((3,), 0.5))
-        >>> rows, expected = expected_log_probs(model, torch.tensor([[0, 1, 2], [2, 1, 0]]), seed=0)
-        >>> rows.shape, bool((expected < 0).all())
-        (torch.Size([256, 3]), True)
-    """
-    rows, log_probs = list[Tensor](), list[Tensor]()
-    for keys in row_keys(seed, torch.arange(N_DRAWN, device=model.b.device)).chunk(len(orderings)):
-        empty = model.b.new_full((len(keys), model.n_variables), torch.nan)
+def draw_rows(model: ConditionalModel, *, seed: int) -> Drawn:
+    """Draw rows of a model, and return the log-probabilities of their cells."""
+    keys = row_keys(seed, torch.arange(N_DRAWN, device=model.b.device))
+    places = torch.arange(model.n_variables, device=model.b.device)
+    ordering = uniforms(keys.unsqueeze(1), TURN, places).argsort(1)
+    if (own := model.own_ordering) is not None:
+        ordering = own.to(keys.device).expand(ordering.shape)
+    parts = []
+    for rows in chunks(N_DRAWN, bytes_per_row(model)):
+        empty = model.b.new_full(ordering[rows].shape, torch.nan)
         visited = torch.full_like(empty, VISITED, dtype=torch.uint8)
-        drawn = decode_rows(model, empty, orderings[len(rows)], visited, draw=draws(model, keys))
-        rows.append(drawn.values)
-        log_probs.append(drawn.log_probs)
-    return torch.cat(rows), torch.cat(log_probs).mean(0)
+        parts.append(decode_rows(model, empty, ordering[rows], visited, draw=draws(model, keys[rows])))
+    x, log_probs = (torch.cat(part) for part in zip(*parts, strict=True))
+    return Drawn(x, log_probs, rank_of(ordering))
+
+
+def expectation_by_rank(log_probs: Float[Tensor, "N D"], rank: Int[Tensor, "N D"]) -> Float[Tensor, "2 D"]:
+    """Return lines through the log-probabilities of each variable by the number of cells before.
+
+    They are the values without any cell before, and the slopes; 0 where the number is always the same.
+    """
+    away = rank - rank.double().mean(0)
+    slope = (away * log_probs).sum(0) / away.square().sum(0).clamp(min=1)
+    return torch.stack([log_probs.mean(0) - slope * rank.double().mean(0), slope])
 
 
 def as_whole_rows(
-    log_probs: Float[Tensor, " B"], x: Float[Tensor, "B D"], expected: Float[Tensor, " D"]
+    log_probs: Float[Tensor, " B"], x: Float[Tensor, "B D"], expected: Float[Tensor, "2 D"]
 ) -> Float[Tensor, " B"]:
     """Return log-probabilities of observed cells so that rows with any missing cells are compared.
 
@@ -53,8 +68,15 @@ def as_whole_rows(
     Args:
         log_probs: in nats.
         x: codes, NaN where missing.
-        expected: what each cell adds to the log-probability of a row, on average.
+        expected: see `expectation_by_rank`.
     """
     observed = (~x.isnan()).to(expected.dtype)
-    above = log_probs - observed @ expected
-    return expected.sum() + above * (x.shape[1] / observed.sum(1).clamp(min=1)).sqrt()
+    above = log_probs - _expectation(observed, expected)
+    whole = _expectation(torch.ones_like(observed), expected)
+    return whole + above * (x.shape[1] / observed.sum(1).clamp(min=1)).sqrt()
+
+
+def _expectation(observed: Float[Tensor, "B D"], expected: Float[Tensor, "2 D"]) -> Float[Tensor, " B"]:
+    """Return the expected sum over observed cells: half of the others come before each, on average."""
+    first, slope = expected
+    return observed @ first + (observed @ slope) * (observed.sum(1) - 1) / 2

@@ -1,17 +1,18 @@
 """Scores of rows, in nats."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
 from nadek.checkpoints import SavedModel
 from nadek.inference.decoders.chunking import Progress
 from nadek.inference.likelihood import log_prob, reduce_orderings
-from nadek.inference.orderings import Orderings, as_orderings
+from nadek.inference.orderings import Orderings
 from nadek.inference.summary import deviation
 from nadek.inference.whole_rows import as_whole_rows
-from nadek.runs.data import ModelRows, kinds_of, of_numbers
+from nadek.runs.data import ModelRows, of_numbers
 from nadek.tabular.columns import log_density, log_relative_density
-from nadek.training.fit_scores import expected_scores
 
 
 def scores(
@@ -20,13 +21,13 @@ def scores(
     orderings: Orderings | int,
     *,
     seed: int,
-    expected: Tensor | None = None,
+    expected: Callable[[], Tensor] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Tensor]:
     """Return columns [N]: the mixture of the orderings, mean and spread over them, and the score of an outlier.
 
     Orderings that are drawn follow from the seed, so they are those of every batch. Scores of outliers need what is
-    ``expected`` of each column.
+    ``expected`` of each column (`expected_scores`), where cells are missing.
     """
     x = source.x
     generator = torch.Generator(x.device).manual_seed(seed)
@@ -39,12 +40,5 @@ def scores(
     }
     if expected is not None:
         relative = reduce_orderings(log_probs + of_numbers(log_relative_density, saved, source).sum(1), "mixture")
-        columns["outlier_score"] = as_whole_rows(relative, x, expected)
+        columns["outlier_score"] = as_whole_rows(relative, x, expected()) if x.isnan().any() else relative
     return {name: column.cpu() for name, column in columns.items()}
-
-
-def expected_of(saved: SavedModel, orderings: Orderings | int, *, seed: int) -> Tensor:
-    """Return what each column adds to the score of an outlier, on average, [D]."""
-    generator = torch.Generator(saved.model.b.device).manual_seed(seed)
-    along = as_orderings(saved.model, orderings, device=saved.model.b.device, generator=generator)
-    return expected_scores(saved.model, kinds_of(saved), along, seed=seed)

@@ -3,25 +3,23 @@
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from nadek.inference.row_random import number_uniforms
-from nadek.inference.whole_rows import expected_log_probs
+from nadek.inference.whole_rows import draw_rows, expectation_by_rank
 from nadek.models.base import ConditionalModel
 from nadek.tabular.columns import Column, log_relative_density, within_bins
 from nadek.tabular.writeback import decoded
 
 
-def expected_scores(
-    model: ConditionalModel, columns: Sequence[Column], orderings: Int[Tensor, "M D"], *, seed: int
-) -> Float[Tensor, " D"]:
-    """Return the mean of each column's part of the scores of drawn rows, in nats.
+def expected_scores(model: ConditionalModel, columns: Sequence[Column], *, seed: int) -> Float[Tensor, "2 D"]:
+    """Return the mean of each column's part of the scores of drawn rows, in nats, for `as_whole_rows`.
 
     Numbers count per typical width of a bin.
     """
-    codes, expected = expected_log_probs(model, orderings, seed=seed)
-    values = decoded(columns, codes.cpu().numpy(), uniforms=number_uniforms(seed, torch.arange(len(codes))))
+    drawn = draw_rows(model, seed=seed)
+    values = decoded(columns, drawn.x.cpu().numpy(), uniforms=number_uniforms(seed, torch.arange(len(drawn.x))))
     names = [str(j) for j in range(len(columns))]
-    densities = within_bins(log_relative_density, columns, values, names)
-    return expected + torch.from_numpy(densities.mean(0)).to(expected.device)
+    densities = torch.from_numpy(within_bins(log_relative_density, columns, values, names))
+    return expectation_by_rank(drawn.log_probs + densities.to(drawn.log_probs.device), drawn.rank)

@@ -15,8 +15,9 @@ from nadek.training.prepare import Rows
 PART = 2
 """Completed rows are used in the last 1 / PART of a run. Draws of a poor model take time to unlearn: after a third of a
 run shares still leaned; on validation rows of nltcs a half was level with a third."""
-COMPLETIONS = 14
-"""Number of completions in a run's length, at most one an epoch."""
+COMPLETIONS, LEAST_BETWEEN = 14, 5
+"""Number of completions in a run's length, and least epochs between them: one takes as long as some epochs of a table
+of many columns."""
 MAX_PASSES = 64
 """Network passes of a completion, about; rows of more variables have several cells drawn at once."""
 
@@ -28,10 +29,10 @@ def completion_epochs(epochs: int, *, trained: bool = False) -> range:
 
     Example:
         >>> list(completion_epochs(100)), list(completion_epochs(5)), list(completion_epochs(2, trained=True))
-        ([50, 57, 64, 71, 78, 85, 92, 99], [2, 3, 4], [0, 1])
+        ([50, 57, 64, 71, 78, 85, 92, 99], [2], [0])
     """
     first = 0 if trained else max(1, epochs - -(-epochs // PART))
-    return range(first, epochs, max(1, epochs // COMPLETIONS))
+    return range(first, epochs, max(LEAST_BETWEEN, epochs // COMPLETIONS))
 
 
 def draw_missing_values(model: ConditionalModel, rows: Rows, generator: torch.Generator) -> Rows:
