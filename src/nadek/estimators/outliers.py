@@ -114,7 +114,8 @@ class NADEkOutlierDetector(OutlierMixin, CellAnswers):
                 "expected a model saved by an outlier detector, found no threshold in the folder: NADEk reads it"
             )
         self.offset_ = extra["offset"]
-        self.expected_ = np.array(extra["expected"]) if "expected" in extra else self._expected()
+        expected = extra["expected"] if "expected" in extra else self._expected()
+        self.expected_ = np.array(expected, dtype=np.float64).reshape(2, self.network_.n_variables)
 
     def _expected(self) -> NDArray[np.float64]:
         columns = [column for _, column in self._nonempty_columns()]
