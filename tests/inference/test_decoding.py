@@ -75,10 +75,9 @@ def test_ragged_draws_follow_their_conditionals(name, generator, monkeypatch):
     for part, own in ((slice(0, None, 2), (1, 2, 0)), (slice(1, None, 2), (0, 2, 1))):
         joint = log_prob(model, candidates, ordering=torch.tensor(own))
         fits = ((candidates == x[part][0]) | x[part][0].isnan()).all(1)
-        assert p_value(frequencies(model, found.x[part])[fits.numpy()], joint[fits].exp()) > 1e-3
-        close(
-            found.log_prob[part], log_prob(model, found.x[part], ordering=torch.tensor(own)) - joint[fits].logsumexp(0)
-        )
+        assert p_value(frequencies(model, found.values[part])[fits.numpy()], joint[fits].exp()) > 1e-3
+        along = log_prob(model, found.values[part], ordering=torch.tensor(own))
+        close(found.log_probs[part].sum(1), along - joint[fits].logsumexp(0))
 
 
 def test_incomplete_rows_share_an_ordering(generator, monkeypatch):
@@ -185,8 +184,8 @@ def test_one_chunk_equals_marginals(name, generator):
     x = some_rows(model, 30, generator)
     x = x.masked_fill(torch.rand(x.shape, generator=generator) < 0.5, NAN)
     found = complete(model, x, draws(model, row_keys(0, torch.arange(len(x)))), torch.arange(5), chunk=5)
-    each = level_probabilities(model, x).gather(2, found.x.long().unsqueeze(2)).squeeze(2)
-    close(found.log_prob, each.masked_fill(~x.isnan(), 1).log().sum(1))
+    each = level_probabilities(model, x).gather(2, found.values.long().unsqueeze(2)).squeeze(2)
+    close(found.log_probs, each.masked_fill(~x.isnan(), 1).log())
 
 
 def test_many_states_fit_reduced_precision():

@@ -38,7 +38,7 @@ from nadek.runs.scores import scores
 from nadek.tabular.columns import log_density
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.writing import writing
-from nadek.training.fit_scores import expected_scores
+from nadek.training.expected_scores import expected_scores
 
 
 @with_groups
@@ -158,6 +158,7 @@ def score(
     """
     saved = table.load(model, NUMBERS if outliers is None else FORMS)
     stream, along = table.stream(saved, data), _orderings(saved, orderings, seed, spread=spread)
+    # drawn once, and only where cells are missing
     expected = None if outliers is None else cache(lambda: expected_scores(saved.model, kinds_of(saved), seed=seed))
     worst, words, oddest = dict[str, Tensor](), dict[str, list[str]](), dict[int, OddCell]()
     with writing(target_of(table.output)) as writer, rows_progress("scoring", quiet=table.quiet) as progress:

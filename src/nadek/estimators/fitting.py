@@ -102,7 +102,7 @@ def recipe_for(
     options: Mapping[str, Any], n_rows: int, columns: Sequence[Column], *, purpose: Purpose, device: torch.device
 ) -> Recipe:
     """Return the defaults for a table, with the options set over them."""
-    given = [(name, options[name]) for name in ("max_iter", *TRAINING)]
+    given = [(name, options[name]) for name in ("max_iter", "missing", *TRAINING)]
     chosen = {name: np.asarray(one).item() for name, one in given if one != "auto"}  # JSON holds none of NumPy
     model, training = defaults(
         n_rows,
@@ -129,7 +129,7 @@ def recipe_for(
         training,
         optimizer=replace(optimizer, lr=rate, weight_decay=decay),
         patience=patience,
-        missing=training.missing if options["missing"] == "auto" else options["missing"],
+        missing=chosen.get("missing", training.missing),
     )
     return Recipe(model=replace(model, core=core), training=training, memory=options.get("memory", False) is not False)
 

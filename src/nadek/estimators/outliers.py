@@ -16,7 +16,7 @@ from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.whole_rows import as_whole_rows
 from nadek.tabular.columns import log_relative_density
 from nadek.tabular.frames import MatrixLike
-from nadek.training.fit_scores import expected_scores
+from nadek.training.expected_scores import expected_scores
 
 UNUSUAL = 0.05
 """With contamination "auto": part of new rows like the training rows below the threshold."""
@@ -76,7 +76,8 @@ class NADEkOutlierDetector(OutlierMixin, CellAnswers):
         check_number("contamination", self.contamination, interval, lambda x: 0 < x <= 0.5, also=("auto",))
         with self._all_or_nothing():
             table, held_out = self._fit(X)
-            self.expected_ = self._expected()
+            columns = [column for _, column in self._nonempty_columns()]
+            self.expected_ = expected_scores(self.network_, columns, seed=self._seed).cpu().numpy()
             self.offset_ = self._threshold(self._codes(table), self._of_numbers(log_relative_density, table), held_out)
         return self
 
@@ -109,17 +110,12 @@ class NADEkOutlierDetector(OutlierMixin, CellAnswers):
         return {"offset": self.offset_, "expected": self.expected_.tolist()}
 
     def _set_extra(self, extra: Mapping[str, Any]) -> None:
-        if "offset" not in extra:
+        if not {"offset", "expected"} <= extra.keys():
             raise ValueError(
                 "expected a model saved by an outlier detector, found no threshold in the folder: NADEk reads it"
             )
         self.offset_ = extra["offset"]
-        expected = extra["expected"] if "expected" in extra else self._expected()
-        self.expected_ = np.array(expected, dtype=np.float64).reshape(2, self.network_.n_variables)
-
-    def _expected(self) -> NDArray[np.float64]:
-        columns = [column for _, column in self._nonempty_columns()]
-        return expected_scores(self.network_, columns, seed=self._seed).cpu().numpy()
+        self.expected_ = np.array(extra["expected"], dtype=np.float64).reshape(2, self.network_.n_variables)
 
     def _scores(self, codes: Tensor, densities: Float[np.ndarray, "N D"]) -> NDArray[np.float64]:
         """Return scores, rounded so that equal rows score equally in any table."""

@@ -65,7 +65,8 @@ def greedy(
     def most_probable(scores: Tensor, variable: Tensor, _: object) -> Tensor:
         return model.variables.level_log_probs(scores, variable).argmax(-1).to(scores.dtype)
 
-    return complete(model, x, most_probable, along)
+    decoded = complete(model, x, most_probable, along)
+    return Completed(decoded.values, decoded.log_probs.sum(1))
 
 
 @evaluation_mode

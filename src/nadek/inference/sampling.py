@@ -15,7 +15,7 @@ from nadek.inference.check_inputs import as_count, check_flags, missing_cells, r
 from nadek.inference.chunk_sizes import Chunk, as_chunk
 from nadek.inference.decoders.chunking import bytes_per_row, chunks
 from nadek.inference.decoders.full import Rows
-from nadek.inference.decoding import Draw, decode_rows
+from nadek.inference.decoding import Decoded, Draw, decode_rows
 from nadek.inference.orderings import Orderings, as_orderings, groups, in_stages, random_orderings
 from nadek.inference.row_random import BESIDE, CHOICE, LEVEL, TURN, row_keys, uniforms
 from nadek.models.base import ConditionalModel
@@ -86,7 +86,7 @@ def sample(
     chosen = (uniforms(keys, CHOICE, torch.zeros_like(keys)) * len(choices)).long()
     for index, ordering in enumerate(choices):
         rows = (chosen == index).nonzero().squeeze(1)
-        out[rows] = complete(model, out[rows], draws(model, keys[rows]), ordering, chunk=chunk).x
+        out[rows] = complete(model, out[rows], draws(model, keys[rows]), ordering, chunk=chunk).values
     return out.to(dtype)
 
 
@@ -133,8 +133,13 @@ def impute(
     if share:
         ordering = random_orderings(1, model.n_variables, device=x.device, generator=generator)[0]
     else:
-        ordering = uniforms(keys.unsqueeze(1), TURN, torch.arange(model.n_variables, device=x.device)).argsort(1)
-    return complete(model, x, draws(model, keys), ordering, chunk=chunk).x
+        ordering = orderings_of(keys, model.n_variables)
+    return complete(model, x, draws(model, keys), ordering, chunk=chunk).values
+
+
+def orderings_of(keys: Int[Tensor, " B"], n_variables: int) -> Int[Tensor, "B D"]:
+    """Return an ordering for each row."""
+    return uniforms(keys.unsqueeze(1), TURN, torch.arange(n_variables, device=keys.device)).argsort(1)
 
 
 def draws(model: ConditionalModel, keys: Int[Tensor, " B"]) -> Draw:
@@ -156,7 +161,7 @@ def complete(
     ordering: Int[Tensor, "*rows D"],
     *,
     chunk: Chunk = 1,
-) -> Completed:
+) -> Decoded:
     """Fill the missing cells of each row one by one with what ``draw`` makes of their scores.
 
     They are visited along ``ordering``, one for all rows or one a row, after all observed ones. A fixed-order model has
@@ -169,7 +174,7 @@ def complete(
         in_stages(model, own, missing)  # refuses what it cannot answer
         ordering = own
     incomplete = missing.any(1).nonzero().squeeze(1)
-    out, log_prob = x.clone(), torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
+    out, log_probs = x.clone(), torch.zeros(x.shape, dtype=torch.float64, device=x.device)
     share = ordering.ndim == 1
     for group in groups(missing[incomplete], SHARE_FROM) if share else (slice(None),):
         rows = incomplete[group]
@@ -181,8 +186,8 @@ def complete(
                 return draw(scores, variable, some[rows])
 
             decoded = decode_rows(model, x[some], along, missing[some].long(), draw=own_draw, chunk=chunk)
-            out[some], log_prob[some] = decoded.values.to(x.dtype), decoded.log_probs.sum(1)
-    return Completed(out, log_prob)
+            out[some], log_probs[some] = decoded.values.to(x.dtype), decoded.log_probs
+    return Decoded(out, log_probs)
 
 
 def _seed(device: torch.device, generator: torch.Generator | None) -> int:

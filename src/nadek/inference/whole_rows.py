@@ -6,11 +6,9 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from nadek.inference.decoders.chunking import bytes_per_row, chunks
-from nadek.inference.decoding import decode_rows
-from nadek.inference.orderings import VISITED, rank_of
-from nadek.inference.row_random import TURN, row_keys, uniforms
-from nadek.inference.sampling import draws
+from nadek.inference.orderings import rank_of
+from nadek.inference.row_random import row_keys
+from nadek.inference.sampling import complete, draws, orderings_of
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import evaluation_mode
 
@@ -33,17 +31,10 @@ class Drawn(NamedTuple):
 def draw_rows(model: ConditionalModel, *, seed: int) -> Drawn:
     """Draw rows of a model, and return the log-probabilities of their cells."""
     keys = row_keys(seed, torch.arange(N_DRAWN, device=model.b.device))
-    places = torch.arange(model.n_variables, device=model.b.device)
-    ordering = uniforms(keys.unsqueeze(1), TURN, places).argsort(1)
-    if (own := model.own_ordering) is not None:
-        ordering = own.to(keys.device).expand(ordering.shape)
-    parts = []
-    for rows in chunks(N_DRAWN, bytes_per_row(model)):
-        empty = model.b.new_full(ordering[rows].shape, torch.nan)
-        visited = torch.full_like(empty, VISITED, dtype=torch.uint8)
-        parts.append(decode_rows(model, empty, ordering[rows], visited, draw=draws(model, keys[rows])))
-    x, log_probs = (torch.cat(part) for part in zip(*parts, strict=True))
-    return Drawn(x, log_probs, rank_of(ordering))
+    ordering, own = orderings_of(keys, model.n_variables), model.own_ordering
+    empty = model.b.new_full(ordering.shape, torch.nan)
+    decoded = complete(model, empty, draws(model, keys), ordering)
+    return Drawn(*decoded, rank_of(ordering if own is None else own.to(keys.device).expand(ordering.shape)))
 
 
 def expectation_by_rank(log_probs: Float[Tensor, "N D"], rank: Int[Tensor, "N D"]) -> Float[Tensor, "2 D"]:
@@ -72,7 +63,7 @@ def as_whole_rows(
     """
     observed = (~x.isnan()).to(expected.dtype)
     above = log_probs - _expectation(observed, expected)
-    whole = _expectation(torch.ones_like(observed), expected)
+    whole = _expectation(torch.ones_like(observed[:1]), expected)
     return whole + above * (x.shape[1] / observed.sum(1).clamp(min=1)).sqrt()
 
 

@@ -1,4 +1,7 @@
-"""Fitting of what each column adds to the score of a row, on average, so that rows with missing cells are compared."""
+"""What each column adds to the score of a row, on average, so that rows with missing cells are compared.
+
+It stands in the lowest layer that knows models and columns.
+"""
 
 from collections.abc import Sequence
 
