@@ -1,4 +1,4 @@
-"""What each column adds to the score of a row, on average, so that rows with missing cells are compared.
+"""Mean parts of columns in the scores of rows, so that rows with missing cells are compared.
 
 It stands in the lowest layer that knows models and columns.
 """
