@@ -425,12 +425,24 @@ def test_training_outlier_falls_far_below():
 
 def test_typing_errors_among_few_numbers_fall_far_below():
     column = infer(np.append(np.repeat(np.arange(1.0, 9), 50), [45, 47, -60]), name="size", kind="numeric")
-    assert column.single == (1, 2, 3, 4, 5, 6)  # not 1 and 8, which share their bins with what lies far outside
+    assert (column.single, column.low, column.high) == (tuple(range(8)), 1, 8)  # nothing is drawn from 9 to 47
     falls = log_outwards(column, np.array([8.0, 9, 20, 44, 45, 47, 90]))
     assert (np.diff(falls) < 0).all()
     assert falls[4] < -10 > log_outwards(column, np.array([-60.0]))[0]
     for values in ([*[1.0, 2, 8] * 50, 20], [20.0, 20, 21, 21, 35, 50, 60], [*[0.0] * 150, 0.5, 1, 1, 9, 9]):
         assert len(infer(np.array(values), name="size", kind="numeric").single) == len(set(values))
+
+
+@pytest.mark.parametrize("n_values", [2, 5, 16, 40])
+@pytest.mark.parametrize("typo", [1e3, -1e3, 987654.5])
+def test_nothing_is_drawn_between_others_and_a_typing_error(n_values, typo):
+    values = np.append(np.repeat(np.arange(n_values) / 2, 2000 // n_values), typo)
+    column = infer(values, name="x", kind="numeric")
+    drawn = draw(column, column.bin_of(values), rng=np.random.default_rng(0))
+    assert (drawn.min(), drawn.max()) == (0, (n_values - 1) / 2)
+    fall = log_outwards(column, np.array([0.0, (n_values - 1) / 2, typo]))
+    assert (fall[:2] == 0).all() or fall[:2].min() > -5
+    assert fall[2] < -20
 
 
 def test_typing_errors_move_no_expectation():

@@ -18,21 +18,13 @@ DATE_CODES = np.array(["1900-01-01", "1970-01-01", "2999-12-31", "9999-12-31"], 
 
 def counts_of_codes(table: Table, j: int, column: Column) -> list[str]:
     """Return the numbers or dates of a training column that may mean missing, with their numbers of cells."""
-    if not (isinstance(column, Numeric) and _ends_in_code(column)):
+    if not isinstance(column, Numeric):
         return []
     label, is_date = table.labels[j], column.unit is not None
     values = table.column(j, reading="numbers")
     cells = read_cells(values, name=label, expected_sort="dates" if is_date else "numbers")
     codes = missing_dates(cells.values) if is_date else missing_codes(numbers_of(cells, name=label))
     return [f"{shown(code)} in {count} cells" for code, count in codes.items()]
-
-
-def _ends_in_code(column: Numeric) -> bool:
-    """Return True if the least or the largest value is a code."""
-    if column.unit is None:
-        return -column.low in frozenset().union(*CODES, {1}) or column.high in frozenset().union(*CODES)
-    ends = np.array([column.low, column.high]).astype(np.int64).astype(f"M8[{column.unit}]")
-    return bool(np.isin(ends.astype("M8[D]"), DATE_CODES).any())
 
 
 def missing_codes(numbers: Float[np.ndarray, " M"]) -> dict[float, int]:

@@ -191,13 +191,14 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
     decimals = None if integer else _decimals(different)
     if decimals is not None:
         observed = np.round(observed, decimals)  # 0.10000000149 is 0.1
+    observed = _without_typing_errors(observed)
     different, times = np.unique(observed, return_counts=True)
     step = 10.0 ** -(decimals or 0) if integer or decimals else 0.0
     if len(different) > n_bins:
         gaps = _gaps(different, times, n_bins, step)
         edges = _edges(different, times, n_bins, step, gaps)
     else:
-        gaps, edges = different[:0], _edges_of_each(different, times)
+        gaps, edges = different[:0], different[1:]
     place = np.searchsorted(edges, observed, side="right")
     tails = _tails(observed, place, edges) if 0 < len(edges) < len(different) - 1 else None
     held, n = observed, np.bincount(place)
@@ -257,19 +258,23 @@ def _decimals(different: NDArray[np.float64]) -> int | None:
     return None
 
 
-def _edges_of_each(different: NDArray[np.float64], times: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return edges between all values, but those of typing errors, which share the bin of the nearest other value.
+def _without_typing_errors(observed: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return numbers, [M], with the nearest others in place of what may be typing errors.
 
-    These are rare, all together, and farther from the frequent ones than `FAR` times the range of those.
+    These are rare, all together, and farther from the frequent numbers than `FAR` times the range of those.
     """
-    few = max(1, OUTERMOST * times.sum())
+    different, times = np.unique(observed, return_counts=True)
+    few = max(1, OUTERMOST * len(observed))
     frequent = different[times > few]
     if len(frequent) < 2:
-        return different[1:]
+        return observed
     with np.errstate(over="ignore"):
         most = FAR * (frequent[-1] - frequent[0])
         is_far = (different < frequent[0] - most) | (different > frequent[-1] + most)
-    return different[~is_far | (times[is_far].sum() > few)][1:]
+    if times[is_far].sum() > few:
+        return observed
+    near = different[~is_far]
+    return np.clip(observed, near[0], near[-1])
 
 
 def _frequent(different: NDArray[np.float64], times: NDArray[np.intp], n_bins: int) -> NDArray[np.bool_]:
