@@ -77,7 +77,7 @@ def _steps(model, x, missing):
 
 
 def first_guess(model, p, observed, missing):
-    """What a factor analysis adds to the logits of ordered variables, and whose columns these are."""
+    """What a factor analysis adds to the logits of variables, and whose columns these are."""
     guess, is_guessed = np.zeros(len(observed)), np.zeros(len(observed), dtype=bool)
     if not model.config.factors:
         return guess, is_guessed
@@ -86,12 +86,21 @@ def first_guess(model, p, observed, missing):
     columns = np.concatenate([[hidden] * len(c) for hidden, c in zip(missing, columns_of(model.levels), strict=True)])
     total = np.where(columns, 0, observed) @ p["column_sums"] - p["variable_sums"][shown].sum(0)
     covariance = np.linalg.inv(np.eye(rank) + p["precisions"][shown].sum(0).reshape(rank, rank))
-    ordered = [j for j in sorted(model.config.ordinal) if model.levels[j] > 2]
-    for loading, mean, noise, j in zip(p["loadings"], p["mean"], p["noise"], ordered, strict=True):
+    order, trust = set(model.config.ordinal), model.config.category_trust
+    guesses = []
+    for j, n in enumerate(model.levels):
+        place = columns_of(model.levels)[j]
+        if j in order and n > 2:
+            guesses.append((place, np.arange(n), None))
+        elif trust is not None:
+            guesses += [([column], np.ones(1), n) for column in place]
+    for loading, mean, noise, (place, level, n) in zip(p["loadings"], p["mean"], p["noise"], guesses, strict=True):
         centre = mean + loading @ covariance @ total
-        variance = noise + loading @ covariance @ loading + 0.1
-        place, level = columns_of(model.levels)[j], np.arange(model.levels[j])
-        guess[place] = 0.5 * (level * centre - level**2 / 2) / variance - p["alone"][place]
+        variance = noise + loading @ covariance @ loading
+        share = np.clip(mean, 1e-3, 1 - 1e-3)
+        variance += 0.1 if n is None else 0.1 * share * (1 - share)
+        factor = 0.5 if n is None else trust if n <= 2 else trust * (1 - share)
+        guess[place] = factor * (level * centre - level**2 / 2) / variance - p["alone"][place]
         is_guessed[place] = True
     return guess, is_guessed
 

@@ -1,19 +1,20 @@
-"""The first guess of ordered variables: a factor analysis, against the Gaussian it stands for and numbers it made."""
+"""The first guess of variables: a factor analysis, against the Gaussian it stands for and numbers it made."""
 
 import numpy as np
 import pytest
 import torch
 
 from nadek.models import IterativeNADE, ModelConfig
-from nadek.models.first_guess import LEAST_VARIANCE, TRUST, FactorAnalysis, eliminated
+from nadek.models.first_guess import LEAST_VARIANCE, TRUST, Evidence, FactorAnalysis, eliminated
 from nadek.training import Rows
 from nadek.training.fit_factors import factor_analysis, fit_factors
 
 LEVELS, ORDINAL = (5, 2, 4, 3, 6), (0, 2, 4)
 
 
-def network_of(analysis):
-    config = ModelConfig(n_variables=5, levels=LEVELS, ordinal=ORDINAL, factors=analysis.loadings.shape[1])
+def network_of(analysis, levels=LEVELS, ordinal=ORDINAL, **options):
+    rank = analysis.loadings.shape[1]
+    config = ModelConfig(n_variables=len(levels), levels=levels, ordinal=ordinal, factors=rank, **options)
     network = IterativeNADE(config).double()
     network.first_guess.begin(analysis, network.variables)
     return network
@@ -28,7 +29,7 @@ def drawn_analysis(n_features, rank):
 def test_logits_are_those_of_the_conditional_gaussian():
     analysis = drawn_analysis(6, 2)  # features: one each, but for two of the variable of three levels
     network = network_of(analysis)
-    x = torch.tensor([[4, 1, 3, 2, 0]]).double()
+    x = torch.tensor([[4, 1, 3, 2, 0]], dtype=torch.float64)
     features = np.array([4, 1, 3, 0, 1, 0])  # codes; the level 2 of three
     owner = np.array([0, 1, 2, 3, 3, 4])
     covariance = (analysis.loadings @ analysis.loadings.T + torch.diag(analysis.noise)).numpy()
@@ -51,6 +52,43 @@ def test_logits_are_those_of_the_conditional_gaussian():
         expected = TRUST * (gaussian(~missing[owner], 0, levels) - gaussian(np.zeros(6, bool), 0, levels))
         np.testing.assert_allclose(guess[:5] - guess[0], expected - expected[0], atol=1e-12)
         assert (guess[[5, 10, 11, 12]] == 0).all()  # of variables without an order
+
+
+def test_logit_of_a_binary_variable_is_the_linear_discriminant(monkeypatch):
+    """Of two classes that differ by their means, where x given the class is Gaussian; but for the constant."""
+    monkeypatch.setattr("nadek.models.first_guess.LEAST_VARIANCE", 0.0)
+    share = 0.3
+    difference, spread = torch.tensor([[1.5, -0.5], [0.7, 1.3]], dtype=torch.float64)
+    # a common factor for the class; x beside it is a multiple of the class, and noise of its own
+    deviation = (share * (1 - share)) ** 0.5
+    loadings = torch.cat([torch.ones(1).double(), difference]).unsqueeze(1) * deviation
+    mean = torch.cat([torch.tensor([share], dtype=torch.float64), 2 + share * difference])
+    noise = torch.cat([torch.tensor([1e-9], dtype=torch.float64), spread])
+    network = network_of(FactorAnalysis(mean, loadings, noise), (2, 7, 5), (1, 2), category_trust=1.0)
+    rows = torch.tensor([[0, 0, 0], [0, 6, 4], [0, 3, 1]], dtype=torch.float64)
+    missing = torch.tensor([[True, False, False]]).expand(3, -1)
+    columns = network.variables.encode(rows).double() * ~network.variables.expand(missing)
+    guess = network.first_guess(columns, missing)[:, 0]
+    discriminant = (rows[:, 1:] - 2 - difference / 2) @ (difference / spread)
+    torch.testing.assert_close(guess, discriminant, atol=1e-6, rtol=1e-6)
+
+
+def test_guess_of_categories_is_that_of_frequencies_to_first_order():
+    """A little evidence moves the probability of each level as it moves the mean of its column."""
+    analysis = drawn_analysis(6, 1)
+    shares = torch.tensor([0.5, 0.3], dtype=torch.float64)  # of the levels 1 and 2; 0.2 are at level 0
+    mean, loadings, noise = (part.clone() for part in analysis)
+    mean[3:5], noise[3:5] = shares, 0.9 * shares * (1 - shares)  # and 0.1 of it by `LEAST_VARIANCE`
+    loadings[3:5] = torch.tensor([[1e-6], [-3e-6]])
+    network = network_of(FactorAnalysis(mean, loadings, noise), category_trust=1.0)
+    guess = network.first_guess
+    guess.noise[guess.guesses.index((3, 0))] = 0.9 * 0.2 * 0.8  # these exclude each other, which a sum does not know
+    zeros = torch.zeros(1, dtype=torch.float64)
+    guess.alone.copy_(guess._gaussian(Evidence(zeros, zeros)))
+    logits = guess.logits(Evidence(torch.ones(1, dtype=torch.float64), zeros))[network.variables.columns(slice(3, 4))]
+    frequencies = torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)
+    moved = (frequencies.log() + logits).softmax(0) - frequencies
+    torch.testing.assert_close(moved, torch.tensor([2e-6, 1e-6, -3e-6], dtype=torch.float64), atol=1e-10, rtol=1e-3)
 
 
 def test_elimination_is_the_inverse():
@@ -76,8 +114,9 @@ def test_analysis_finds_the_covariance_that_rows_were_drawn_from(part_missing):
     torch.testing.assert_close(covariance(learnt), covariance(true), atol=0.12, rtol=0.05)
 
 
-def test_columns_that_tell_nothing_or_are_never_seen_stay_finite():
-    network = network_of(drawn_analysis(6, 2))
+@pytest.mark.parametrize("trust", [None, 0.5])
+def test_columns_that_tell_nothing_or_are_never_seen_stay_finite(trust):
+    network = network_of(drawn_analysis(6, 2), category_trust=trust)
     values = torch.zeros(30, 5)
     values[:, 4] = torch.arange(30) % 6
     observed = torch.ones(30, 5, dtype=torch.bool)

@@ -1,4 +1,4 @@
-"""First guess of missing numbers by factor analysis.
+"""First guess of missing cells by factor analysis.
 
 The cells of a row are taken for sums of a few common factors, and noise of their own::
 
@@ -9,6 +9,10 @@ three or more. Given the observed cells, the factors are Gaussian, with the prec
 over observed features p, and so is each missing code. As these are sums over variables, a few products answer all rows,
 and a decoder adds what it reveals. The logits of the levels of an ordered variable are `TRUST` times those of its
 Gaussian, less those of the same Gaussian where nothing is observed: they are added to the visible bias.
+
+The logit of another level is that of its own column, which is 1 against 0: of a binary variable, this is the linear
+discriminant. It counts ``category_trust`` times, and with three levels or more, which exclude each other, only by the
+part of the rows with other levels.
 
 A network that begins from there learns what differs from a linear model, and has one where rows are few.
 `nadek.training.fit_factors` estimates the constants.
@@ -28,7 +32,9 @@ TRUST = 0.5
 MOST_CATEGORIES = 256
 """Categories of a variable with features: so many say little each, and an analysis takes their number to the cube."""
 LEAST_VARIANCE = 0.1
-"""Added to the variance of a code; levels are 1 apart."""
+"""Added to the variance of a code; levels are 1 apart. To that of a column, as part of its own variance."""
+LEAST_SHARE = 1e-3
+"""Least part of the rows that a level counts as, and most that it lacks of all."""
 
 
 class FactorAnalysis(NamedTuple):
@@ -53,29 +59,40 @@ class Evidence(NamedTuple):
 
 
 class FactorGuess(nn.Module):
-    """Logits of ordered variables given the observed cells of a row.
+    """Logits of variables given the observed cells of a row.
 
-    The ``ordinal`` ones of less than three levels have no guess; ``rank`` is the number of factors.
+    The ``ordinal`` ones of less than three levels are not ordered; those without an order have no guess where
+    ``category_trust`` is None. ``rank`` is the number of factors.
     """
 
-    def __init__(self, variables: Variables, ordinal: Sequence[int], rank: int) -> None:
+    def __init__(
+        self, variables: Variables, ordinal: Sequence[int], rank: int, category_trust: float | None = None
+    ) -> None:
         super().__init__()
-        self.rank, self.guessed = rank, tuple(j for j in sorted(ordinal) if variables.levels[j] > 2)
-        n_variables, n_columns, n_guessed = len(variables.levels), variables.n_columns, len(self.guessed)
+        self.rank, self.category_trust = rank, category_trust
+        self.ordered = frozenset(j for j in ordinal if variables.levels[j] > 2)
+        self.guesses = self._guesses(variables)
+        n_variables, n_columns, n_guesses = len(variables.levels), variables.n_columns, len(self.guesses)
         self.column_sums = nn.Buffer(torch.zeros(n_columns, rank))
         self.variable_sums = nn.Buffer(torch.zeros(n_variables, rank))
         self.precisions = nn.Buffer(torch.zeros(n_variables, rank * rank))
-        self.loadings = nn.Buffer(torch.zeros(n_guessed, rank))
-        self.mean, self.noise = nn.Buffer(torch.zeros(n_guessed)), nn.Buffer(torch.ones(n_guessed))
+        self.loadings = nn.Buffer(torch.zeros(n_guesses, rank))
+        self.mean, self.noise = nn.Buffer(torch.zeros(n_guesses)), nn.Buffer(torch.ones(n_guesses))
         self.alone = nn.Buffer(torch.zeros(n_columns))
-        # of each column its place among the guessed variables and its level, which is 0 for the others
+        # of each column its place among the guesses and its level, which is 0 for the others
         place, level = torch.zeros(n_columns, dtype=torch.long), torch.zeros(n_columns)
-        for index, j in enumerate(self.guessed):
+        for index, (j, column) in enumerate(self.guesses):
             columns = variables.columns(slice(j, j + 1))
-            place[columns], level[columns] = index, torch.arange(variables.levels[j]).to(level)
-        flags = torch.tensor([j in self.guessed for j in range(n_variables)])
+            if column is None:
+                place[columns], level[columns] = index, torch.arange(variables.levels[j]).to(level)
+            else:
+                place[columns.start + column], level[columns.start + column] = index, 1
+        flags = torch.tensor([any(j == owner for owner, _ in self.guesses) for j in range(n_variables)])
+        is_column = torch.tensor([column is not None for _, column in self.guesses])
+        excludes = torch.tensor([column is not None and variables.levels[j] > 2 for j, column in self.guesses])
         self.place, self.level = nn.Buffer(place, persistent=False), nn.Buffer(level, persistent=False)
         self.is_guessed = nn.Buffer(variables.expand(flags), persistent=False)
+        self.is_column, self.excludes = nn.Buffer(is_column, persistent=False), nn.Buffer(excludes, persistent=False)
 
     def forward(
         self, observed: Float[Tensor, "*batch C"], missing: Bool[Tensor, "*batch D"]
@@ -104,20 +121,19 @@ class FactorGuess(nn.Module):
 
     def logits(self, evidence: Evidence) -> Float[Tensor, "*batch C"]:
         """Return the logits of rows with this evidence."""
-        return TRUST * self._gaussian(evidence) - self.alone
+        return self._gaussian(evidence) - self.alone
 
     def permute(self, ordering: Int[Tensor, " D"], variables: Variables) -> "FactorGuess":
         """Return the guess for the variables in visiting order."""
         order = ordering.tolist()
-        guess = FactorGuess(
-            variables.permute(ordering), [place for place, j in enumerate(order) if j in self.guessed], self.rank
-        )
+        ordered = [place for place, j in enumerate(order) if j in self.ordered]
+        guess = FactorGuess(variables.permute(ordering), ordered, self.rank, self.category_trust)
         columns = variables.column_order(ordering)
-        guessed = torch.tensor([self.guessed.index(order[place]) for place in guess.guessed])
+        guesses = torch.tensor([self.guesses.index((order[place], column)) for place, column in guess.guesses])
         for name, chosen in {
             **dict.fromkeys(("column_sums", "alone"), columns),
             **dict.fromkeys(("variable_sums", "precisions"), ordering),
-            **dict.fromkeys(("loadings", "mean", "noise"), guessed.to(ordering.device)),
+            **dict.fromkeys(("loadings", "mean", "noise"), guesses.to(ordering.device)),
         }.items():
             setattr(guess, name, getattr(self, name)[chosen])
         return guess.to(self.loadings)
@@ -131,14 +147,24 @@ class FactorGuess(nn.Module):
         of_variables = torch.zeros(len(variables.levels), len(mean), dtype=torch.float64)
         of_variables[owner, torch.arange(len(mean))] = 1
         outer = loadings.unsqueeze(2) * weighted.unsqueeze(1)
-        guessed = torch.tensor([int((owner == j).nonzero()) for j in self.guessed])
         self.column_sums.copy_(features @ weighted)
         self.variable_sums.copy_(of_variables @ (weighted * mean.unsqueeze(1)))
         self.precisions.copy_(of_variables @ outer.flatten(1))
-        for name, values in {"loadings": loadings, "mean": mean, "noise": noise}.items():
-            getattr(self, name).copy_(values[guessed])
+        # a guess is the sum of some features, or what the columns of a variable lack of one
+        sums, lacking = torch.zeros(len(self.guesses), len(mean), dtype=torch.float64), torch.zeros(len(self.guesses))
+        for index, (j, column) in enumerate(self.guesses):
+            own = (owner == j).nonzero().flatten()
+            if column is None or variables.levels[j] == 2:
+                sums[index, own] = 1
+            elif column > 0:
+                sums[index, own[column - 1]] = 1
+            else:
+                sums[index, own], lacking[index] = -1, 1
+        self.loadings.copy_(sums @ loadings)
+        self.mean.copy_(sums @ mean + lacking)
+        self.noise.copy_(sums.square() @ noise)
         zeros = self.precisions.new_zeros
-        self.alone.copy_(TRUST * self._gaussian(Evidence(zeros(self.rank), zeros(self.rank**2))))
+        self.alone.copy_(self._gaussian(Evidence(zeros(self.rank), zeros(self.rank**2))))
 
     def features(self, variables: Variables) -> tuple[Float[Tensor, "C P"], Int[Tensor, " P"]]:
         """Return the matrix from columns to features (float64), and the variable of each feature."""
@@ -148,7 +174,7 @@ class FactorGuess(nn.Module):
             n_columns = columns.stop - columns.start
             part = torch.zeros(variables.n_columns, n_columns, dtype=torch.float64)
             part[columns] = torch.eye(n_columns, dtype=torch.float64)
-            if j in self.guessed:
+            if j in self.ordered:
                 part = part @ torch.arange(n_levels, dtype=torch.float64).unsqueeze(1)
             elif n_levels > 2:
                 part = part[:, 1:] if n_levels <= MOST_CATEGORIES else part[:, :0]  # the first follows from the others
@@ -156,8 +182,19 @@ class FactorGuess(nn.Module):
             owner += [j] * part.shape[1]
         return torch.cat(parts, 1), torch.tensor(owner)
 
+    def _guesses(self, variables: Variables) -> list[tuple[int, int | None]]:
+        """Return the guesses: variables, each of the columns where these have no order, else None."""
+        guesses = list[tuple[int, int | None]]()
+        for j, n_levels in enumerate(variables.levels):
+            if j in self.ordered:
+                guesses.append((j, None))
+            elif self.category_trust is not None and n_levels <= MOST_CATEGORIES:
+                columns = variables.columns(slice(j, j + 1))
+                guesses += [(j, column) for column in range(columns.stop - columns.start)]
+        return guesses
+
     def _gaussian(self, evidence: Evidence) -> Float[Tensor, "*batch C"]:
-        """Return the logits of Gaussian codes, but for a constant common to the levels of a variable."""
+        """Return the trusted logits of Gaussian codes, but for a constant common to the levels of a variable."""
         precision = evidence.precision.unflatten(-1, (self.rank, self.rank))
         precision = precision + torch.eye(self.rank, dtype=precision.dtype, device=precision.device)
         covariance = eliminated(precision) if torch.compiler.is_exporting() else torch.linalg.inv(precision)
@@ -165,7 +202,12 @@ class FactorGuess(nn.Module):
         mean = factors @ self.loadings.t() + self.mean
         squares = self.loadings.unsqueeze(2) * self.loadings.unsqueeze(1)
         variance = covariance.mT.flatten(-2) @ squares.flatten(1).t() + self.noise  # .mT: no copy
-        sharpness = 1 / (variance + LEAST_VARIANCE)
+        least, trust = torch.full_like(self.mean, LEAST_VARIANCE), torch.full_like(self.mean, TRUST)
+        if self.category_trust is not None:
+            share = self.mean.clamp(LEAST_SHARE, 1 - LEAST_SHARE)
+            least = torch.where(self.is_column, LEAST_VARIANCE * share * (1 - share), least)
+            trust = torch.where(self.is_column, self.category_trust * (1 - self.excludes * share), trust)
+        sharpness = trust / (variance + least)
         mean, sharpness = (part.index_select(-1, self.place) for part in (mean, sharpness))
         return sharpness * (mean * self.level - 0.5 * self.level**2)
 

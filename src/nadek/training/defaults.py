@@ -28,6 +28,10 @@ STEPS, STEPS_OF_NUMBERS = 3, 2
 """Refining steps; imputation takes fewer in tables with numbers, whose first guess is good."""
 FACTORS = 12
 """Factors of the first guess at numbers, at most one for each of its features."""
+CATEGORY_TRUST, SURE_ROWS = 0.5, 500
+"""Trust in the guess at categories for up to so many rows. Beyond it falls as one by their number, and networks of
+`MANY_ROWS` learn better without."""
+MANY_ROWS = 2500
 WIDTH, A_COLUMN, A_VARIABLE, NARROW_VARIABLE = 400, 5, 32, 16
 """Most units of the stream, those for each column, beyond 64, and those for each variable; the last where imputation is
 learnt from a small table without numbers. See `_width`."""
@@ -118,6 +122,7 @@ def defaults(
         steps=steps,
         fill="zero",
         factors=factors,
+        category_trust=_category_trust(n_rows) if factors else None,
         mask_input=True,
     )
     fine, coarse = (IMPUTATION, COARSE_IMPUTATION) if imputation else (FINE, COARSE)
@@ -154,6 +159,10 @@ def _factors(levels: Sequence[int], ordinal: Sequence[int]) -> int | None:
     guessed = {j for j in ordinal if levels[j] > 2}
     n_features = sum(1 if j in guessed else max(1, n - 1) for j, n in enumerate(levels))
     return min(FACTORS, n_features) if guessed else None
+
+
+def _category_trust(n_rows: int) -> float | None:
+    return round(CATEGORY_TRUST * min(1, SURE_ROWS / n_rows), 2) if n_rows < MANY_ROWS else None
 
 
 def _width(n_rows: int, levels: Sequence[int], knots: Knots, a_column: int, a_variable: int) -> int:

@@ -90,7 +90,7 @@ class IncrementalDecoder:
 
         if guess is not None and self.first_guess is not None:
             b = b + guess[:, start:].to(self.dtype)
-            assert isinstance(self.along, MixedVariables)  # two levels are not guessed
+            assert isinstance(self.along, MixedVariables)  # some of them have an order
             v = self.along.probabilities((self.bias + guess)[:, start:], low)
             u = add_missing(u, (v * self.first_guess.is_guessed[start:]).to(self.dtype))
         h, state = self.core(u, None)
