@@ -68,7 +68,7 @@ def fit_codes(
         validation_rows,
         start=start,
         optional_memory=options.get("memory", False) == "auto",
-        on_epoch=reporter(int(options["verbose"])),
+        on_epoch=partial(report, int(options["verbose"])),
     )
     if options["verbose"] and fitted.gain is not None:
         decision = "" if fitted.gain.is_worth_it or options["memory"] is True else ": left out"
@@ -128,15 +128,11 @@ def recipe_for(
     return Recipe(model=model, training=training, memory=options.get("memory", False) is not False)
 
 
-def reporter(verbose: int) -> Callable[[Epoch], None]:
-    """Return a function that writes each epoch (2), ten epochs in all (1), or none."""
-
-    def report(epoch: Epoch) -> None:
-        every = max(1, epoch.epochs // 10) if verbose == 1 else 1
-        if verbose > 0 and (epoch.epoch % every == 0 or epoch.epoch == epoch.epochs):
-            sys.stdout.write(f"[nadek] {epoch}\n")
-
-    return report
+def report(verbose: int, epoch: Epoch) -> None:
+    """Write an epoch: each (2), ten epochs in all (1), or none."""
+    every = max(1, epoch.epochs // 10) if verbose == 1 else 1
+    if verbose > 0 and (epoch.epoch % every == 0 or epoch.epoch == epoch.epochs):
+        sys.stdout.write(f"[nadek] {epoch}\n")
 
 
 def check_unchanged(fitted: Mapping[str, Any], options: Mapping[str, Any]) -> None:
