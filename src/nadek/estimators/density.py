@@ -206,12 +206,7 @@ class NADEk(DensityMixin, CellAnswers):
         return [filled(table, self._draw_missing(table, codes, int(seed))) for seed in seeds]
 
     def complete(
-        self,
-        X: MatrixLike,
-        *,
-        method: Choice = "beam",
-        n_tries: Count = 16,
-        ordering: WhichOrNone = None,
+        self, X: MatrixLike, *, method: Choice = "beam", n_tries: Count = 16, ordering: WhichOrNone = None
     ) -> tuple[Any, NDArray[np.float64]]:
         """Return probable completions of rows, and their log-probabilities.
 

@@ -56,11 +56,7 @@ class MaskDistribution:
         check_range(self, "tilt", least=0, below=1)
 
     def sample(
-        self,
-        observed: Bool[Tensor, "B D"],
-        *,
-        own: slice = slice(None),
-        generator: torch.Generator | None = None,
+        self, observed: Bool[Tensor, "B D"], *, own: slice = slice(None), generator: torch.Generator | None = None
     ) -> Bool[Tensor, "b D"]:
         """Draw the missing cells of each row: True where a cell is hidden, or was never observed.
 
