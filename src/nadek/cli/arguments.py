@@ -74,8 +74,7 @@ NUMBERS = tuple(suffix for suffix in SUFFIXES if not suffix.startswith(".amat"))
 """Suffixes of tables for any numbers."""
 
 DeviceOption = Annotated[
-    Literal["auto", "cpu", "cuda"],
-    typer.Option("--device", help="Where to compute; auto takes a GPU if there is one."),
+    Literal["auto", "cpu", "cuda"], typer.Option("--device", help="Where to compute; auto takes a GPU if there is one.")
 ]
 SplitOption = Annotated[Split, typer.Option("--split", help="Which part of a known data set.")]
 Header = Annotated[

@@ -58,8 +58,7 @@ def suggest(
     data: DataArgument,
     *,
     target: Annotated[
-        list[str] | None,
-        option("--target", "Columns to learn about, as a,b; all others if not given. Repeatable."),
+        list[str] | None, option("--target", "Columns to learn about, as a,b; all others if not given. Repeatable.")
     ] = None,
     top: Annotated[int, typer.Option("--top", min=1, help="Number of cells of each row.")] = 3,
     table: TableOptions,

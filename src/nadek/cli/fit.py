@@ -31,7 +31,7 @@ from nadek.cli.progress import epochs_progress, warn_if_slow
 from nadek.cli.tensorboard import curves
 from nadek.datasets import names
 from nadek.inference.dependence import unrelated_variables
-from nadek.runs.data import Source, open_table, open_training
+from nadek.runs.data import Source, open_training, read_tables
 from nadek.runs.recipe import choose_recipe, parse_settings, read_recipe
 from nadek.runs.resume import check_output, finished
 from nadek.runs.train import train
@@ -266,7 +266,8 @@ def _stoppable(output: Path, run: RunOptions, world: World) -> Iterator[None]:
 def _show_reasons(data: str, choices: Choices, form: CsvFormat, *, as_json: bool) -> None:
     if data in names():
         raise ValueError(f"--dry-run: {data!r} is a known data set, whose columns are all of 0 and 1")
-    rows = column_reasons(open_table(data, form), choices)
+    (table,) = read_tables(data, form=form)()
+    rows = column_reasons(table, choices)
     if as_json:
         keys = ("name", "type", "missing", "reason")
         show_json({"columns": [dict(zip(keys, row, strict=True)) for row in rows]})

@@ -88,13 +88,7 @@ def evaluate(
             progress(done, total, f"mean so far {now.mean:.3f} ± {now.ordering_error:.3f}")
 
         estimates = evaluate_model(
-            saved,
-            x,
-            orderings=along,
-            densities=densities,
-            seed=seed,
-            progress=progress,
-            on_estimate=estimate,
+            saved, x, orderings=along, densities=densities, seed=seed, progress=progress, on_estimate=estimate
         )
     record = {"data": data, "split": table.split if data in names() else None, **estimates}
     record |= {"spread": True} if spread else {}

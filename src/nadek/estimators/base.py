@@ -24,7 +24,6 @@ from nadek.estimators.options import (
     TrainingOptions,
     Unknown,
     Whole,
-    check_choice,
     check_options,
     options_of,
 )
@@ -44,7 +43,7 @@ from nadek.tabular.table import Table
 from nadek.tabular.template import Template
 from nadek.tabular.writeback import Fillings
 from nadek.training.defaults import Purpose
-from nadek.utils.configs import naming
+from nadek.utils.configs import check_choice, naming
 
 SHARED_OPTIONS = """effort: "quick" trains at most a third as long, for a first look; "thorough" up to three times as
             long, with a wider network where `NADEkImputer` has 5,000 rows or more. A ``max_iter`` goes before it.

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nadek.estimators.base import NADEkBase
-from nadek.estimators.options import check_number
 from nadek.inference import explain_cells
 from nadek.inference.sampling import level_probabilities, rows_at_once
 from nadek.tabular.columns import Numeric, bin_probabilities, log_outwards, log_own, n_levels, quantiles_of_number
 from nadek.tabular.frames import MatrixLike
 from nadek.tabular.table import Table
 from nadek.tabular.writeback import under_names_of, with_columns
+from nadek.utils.configs import check_number
 
 
 class CellAnswers(NADEkBase):

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from nadek.estimators.base import random_seed
 from nadek.estimators.cell_answers import CellAnswers
-from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness, check_choice, check_whole
+from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness
 from nadek.inference import beam, expected_information, greedy, log_prob
 from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.row_random import number_uniforms
@@ -25,6 +25,7 @@ from nadek.tabular.frames import MatrixLike
 from nadek.tabular.names import Which, WhichOrNone, chosen_columns, column_index
 from nadek.tabular.table import Table
 from nadek.tabular.writeback import filled
+from nadek.utils.configs import check_choice, check_whole
 
 METHODS = ("beam", "greedy", "certain")
 
@@ -205,12 +206,7 @@ class NADEk(DensityMixin, CellAnswers):
         return [filled(table, self._draw_missing(table, codes, int(seed))) for seed in seeds]
 
     def complete(
-        self,
-        X: MatrixLike,
-        *,
-        method: Choice = "beam",
-        n_tries: Count = 16,
-        ordering: WhichOrNone = None,
+        self, X: MatrixLike, *, method: Choice = "beam", n_tries: Count = 16, ordering: WhichOrNone = None
     ) -> tuple[Any, NDArray[np.float64]]:
         """Return probable completions of rows, and their log-probabilities.
 

@@ -14,12 +14,11 @@ from torch import Tensor
 
 from nadek.estimators.options import TRAINING
 from nadek.models.base import ConditionalModel
-from nadek.models.cores import ResidualConfig
 from nadek.models.evaluation import isolated
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.memory import MemoryModel
 from nadek.tabular.columns import Column, knots, n_levels, ordinal
-from nadek.training import AdamW, Epoch, FittedTable, Recipe, fit_table, needed_rows, prepare
+from nadek.training import Epoch, FittedTable, Recipe, fit_table, needed_rows, prepare
 from nadek.training.defaults import Purpose, defaults
 
 EXACT_COST = 1e6
@@ -69,7 +68,7 @@ def fit_codes(
         validation_rows,
         start=start,
         optional_memory=options.get("memory", False) == "auto",
-        on_epoch=reporter(int(options["verbose"])),
+        on_epoch=partial(report, int(options["verbose"])),
     )
     if options["verbose"] and fitted.gain is not None:
         decision = "" if fitted.gain.is_worth_it or options["memory"] is True else ": left out"
@@ -117,32 +116,23 @@ def recipe_for(
         width=chosen.get("width"),
         device=device,
     )
-    core, optimizer = model.core, training.optimizer
-    assert isinstance(core, ResidualConfig)
-    assert isinstance(optimizer, AdamW)
-    dropout = float(chosen.get("dropout", core.dropout))
-    core = replace(core, blocks=chosen.get("blocks", core.blocks), dropout=dropout)
-    rate = float(chosen.get("learning_rate", optimizer.lr))
-    decay = float(chosen.get("weight_decay", optimizer.weight_decay))
-    patience = chosen.get("n_iter_no_change", training.patience) if options["early_stopping"] else None
-    training = replace(
-        training,
-        optimizer=replace(optimizer, lr=rate, weight_decay=decay),
-        patience=patience,
-        missing=chosen.get("missing", training.missing),
-    )
-    return Recipe(model=replace(model, core=core), training=training, memory=options.get("memory", False) is not False)
+
+    def changed(config: Any, **names: str) -> Any:  # noqa: ANN401 - any dataclass; of each field its option
+        return replace(config, **{field: chosen[name] for field, name in names.items() if name in chosen})
+
+    model = replace(model, core=changed(model.core, blocks="blocks", dropout="dropout"))
+    optimizer = changed(training.optimizer, lr="learning_rate", weight_decay="weight_decay")
+    training = replace(changed(training, missing="missing", patience="n_iter_no_change"), optimizer=optimizer)
+    if not options["early_stopping"]:
+        training = replace(training, patience=None)
+    return Recipe(model=model, training=training, memory=options.get("memory", False) is not False)
 
 
-def reporter(verbose: int) -> Callable[[Epoch], None]:
-    """Return a function that writes each epoch (2), ten epochs in all (1), or none."""
-
-    def report(epoch: Epoch) -> None:
-        every = max(1, epoch.epochs // 10) if verbose == 1 else 1
-        if verbose > 0 and (epoch.epoch % every == 0 or epoch.epoch == epoch.epochs):
-            sys.stdout.write(f"[nadek] {epoch}\n")
-
-    return report
+def report(verbose: int, epoch: Epoch) -> None:
+    """Write an epoch: each (2), ten epochs in all (1), or none."""
+    every = max(1, epoch.epochs // 10) if verbose == 1 else 1
+    if verbose > 0 and (epoch.epoch % every == 0 or epoch.epoch == epoch.epochs):
+        sys.stdout.write(f"[nadek] {epoch}\n")
 
 
 def check_unchanged(fitted: Mapping[str, Any], options: Mapping[str, Any]) -> None:

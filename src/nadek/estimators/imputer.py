@@ -11,11 +11,12 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 
 from nadek.estimators.cell_answers import CellAnswers
-from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness, Switch, check_choice, check_whole
+from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness, Switch
 from nadek.tabular.columns import Binary, Column, Numeric, expected, n_levels, summarised
 from nadek.tabular.frames import MatrixLike, is_categorical, is_text_column, select_columns
 from nadek.tabular.table import Table
 from nadek.tabular.writeback import Fillings, filled, renamed, to_library, with_flags
+from nadek.utils.configs import check_choice, check_whole
 from nadek.utils.warn import warn
 
 Filler = Callable[[NDArray[np.float64]], NDArray[Any]]

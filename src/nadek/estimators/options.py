@@ -3,8 +3,7 @@
 import contextlib
 import json
 import math
-import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,7 +11,7 @@ import torch
 from sklearn.base import BaseEstimator
 
 from nadek.training.defaults import EFFORTS
-from nadek.utils.configs import is_whole
+from nadek.utils.configs import check_choice, check_number, check_whole
 
 if TYPE_CHECKING:
     Whole = int | Literal["auto"]
@@ -93,40 +92,6 @@ def check_options(options: Mapping[str, Any]) -> None:
     check_number("validation_fraction", fraction, "above 0 and below 1", lambda x: 0 < x < 1)
     if "n_orderings" in options:
         check_whole("n_orderings", options["n_orderings"])
-
-
-def check_whole(name: str, value: object, *, least: int = 1, also: Sequence[object] = ()) -> None:
-    """Refuse all but whole numbers from ``least``, and ``also``."""
-    if _is_among(value, also):
-        return
-    if not is_whole(value) or value < least:
-        raise ValueError(f"{name}: expected a whole number of at least {least}{_or(also)}, found {value!r}")
-
-
-def check_number(
-    name: str, value: object, interval: str, is_inside: Callable[[float], bool], *, also: Sequence[object] = ()
-) -> None:
-    """Refuse all but numbers in an interval, and ``also``."""
-    if _is_among(value, also):
-        return
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real) or not is_inside(float(value)):
-        raise ValueError(f"{name}: expected a number {interval}{_or(also)}, found {value!r}")
-
-
-def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
-    """Refuse all but some choices."""
-    if not _is_among(value, choices):
-        raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, found {value!r}")
-
-
-def _is_among(value: object, words: Sequence[object]) -> bool:
-    """Return True if a value is one of the words; arrays never are, NumPy's booleans may be."""
-    value = bool(value) if isinstance(value, np.bool_) else value
-    return any(value is word or (isinstance(value, str) and value == word) for word in words)
-
-
-def _or(also: Sequence[object]) -> str:
-    return "".join(f" or {word!r}" for word in also)
 
 
 def _python(value: object) -> object:

@@ -11,12 +11,13 @@ from sklearn.base import OutlierMixin
 from torch import Tensor
 
 from nadek.estimators.cell_answers import CellAnswers
-from nadek.estimators.options import Count, Fraction, check_number
+from nadek.estimators.options import Count, Fraction
 from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.whole_rows import as_whole_rows
 from nadek.tabular.columns import log_relative_density
 from nadek.tabular.frames import MatrixLike
 from nadek.training.expected_scores import expected_scores
+from nadek.utils.configs import check_number
 
 UNUSUAL = 0.05
 """With contamination "auto": part of new rows like the training rows below the threshold."""

@@ -7,6 +7,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
+from nadek.utils.configs import check_number
+
 Numbers: TypeAlias = NDArray[np.float64] | np.float64
 PerTable: TypeAlias = Sequence[Any] | NDArray[Any]
 """Numbers, or arrays of numbers, of each table."""
@@ -40,8 +42,7 @@ class Pooled(NamedTuple):
         """
         from scipy.stats import t  # here: its import takes most of a second
 
-        if not 0 < level < 1:
-            raise ValueError(f"level: expected a number between 0 and 1, found {level}")
+        check_number("level", level, "between 0 and 1", lambda x: 0 < x < 1)
         reach = t.ppf((1 + level) / 2, self.degrees_of_freedom) * self.standard_error
         return np.stack([self.estimate - reach, self.estimate + reach])
 
@@ -79,8 +80,7 @@ def pool(estimates: PerTable, variances: PerTable, *, complete_df: float | int |
         part = np.nan_to_num(between / variance)
         degrees = (m - 1) / part**2
         if complete_df is not None:
-            if not complete_df > 0:
-                raise ValueError(f"complete_df: expected a number above 0, found {complete_df}")
+            check_number("complete_df", complete_df, "above 0", lambda x: x > 0)
             observed = (complete_df + 1) / (complete_df + 3) * complete_df * (1 - part)
             degrees = 1 / (1 / degrees + 1 / observed)
     return Pooled(values.mean(0), variance, part, degrees)

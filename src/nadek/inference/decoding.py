@@ -169,16 +169,6 @@ def decode_rows(
     alike = shared and bool((along_stage == along_stage[:1]).all())
     differing = None if alike else along_stage
     decoder = select_decoder(model, ordering, len(x), stage=differing, dtype=dtype)
-    decoded = decode(
-        decoder,
-        given,
-        along,
-        start=start,
-        stop=stop,
-        stage=differing,
-        draw=draw,
-        chunk=chunk,
-        turn=turn,
-    )
+    decoded = decode(decoder, given, along, start=start, stop=stop, stage=differing, draw=draw, chunk=chunk, turn=turn)
     back = rank_of(ordering).expand(x.shape)
     return Decoded(decoded.values.gather(1, back), decoded.log_probs.gather(1, back))

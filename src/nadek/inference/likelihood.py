@@ -165,11 +165,7 @@ def check_table(log_probs: Tensor) -> None:
 
 @evaluation_mode
 def estimate_log_prob(
-    model: ConditionalModel,
-    x: Shaped[Tensor, "B D"],
-    *,
-    n_masks: int = 1,
-    generator: torch.Generator | None = None,
+    model: ConditionalModel, x: Shaped[Tensor, "B D"], *, n_masks: int = 1, generator: torch.Generator | None = None
 ) -> Float[Tensor, " B"]:
     """Return an unbiased estimate of the mean log-likelihood over all orderings (Eq. 4).
 

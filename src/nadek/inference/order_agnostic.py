@@ -56,11 +56,7 @@ class MaskDistribution:
         check_range(self, "tilt", least=0, below=1)
 
     def sample(
-        self,
-        observed: Bool[Tensor, "B D"],
-        *,
-        own: slice = slice(None),
-        generator: torch.Generator | None = None,
+        self, observed: Bool[Tensor, "B D"], *, own: slice = slice(None), generator: torch.Generator | None = None
     ) -> Bool[Tensor, "b D"]:
         """Draw the missing cells of each row: True where a cell is hidden, or was never observed.
 
@@ -174,7 +170,11 @@ def fixed_order_costs(
     if is_plain and isinstance(model, IterativeNADE) and model.confidence is None:
         scores = _one_step_conditionals(model, visited, ordering, start, stride, generator)
     else:
-        scores = _conditionals(model, x, ordering, torch.arange(start, x.shape[1], stride, device=x.device), generator)
+        positions = torch.arange(start, x.shape[1], stride, device=x.device)
+        shape = (*counted.shape, len(ordering))  # an evaluation for each position of each row
+        missing = rank_of(ordering) >= positions[:, None]
+        logits = model(x.unsqueeze(1).expand(shape), missing.expand(shape), generator=generator)[-1]
+        scores = model.variables.scores(logits, counted)
     scores = scores.to(_precise(scores.dtype))
     return -stride * model.variables.log_prob(scores, visited[:, start::stride], counted).sum(1).unsqueeze(0)
 
@@ -214,17 +214,3 @@ def _one_step_conditionals(
     core: Core = model.core
     h, _ = core(nothing_seen + added.cumsum(0), None, generator=generator)
     return (h @ model.output_weight[counted].unsqueeze(2)).squeeze(2).t() + model.b[counted]
-
-
-def _conditionals(
-    model: ConditionalModel,
-    x: Tensor,
-    ordering: Int[Tensor, " D"],
-    positions: Int[Tensor, " n"],
-    generator: torch.Generator | None,
-) -> Float[Tensor, "B n *L"]:
-    """Return scores of some variables given those before each: n evaluations a row."""
-    shape = (len(x), len(positions), len(ordering))
-    missing = rank_of(ordering) >= positions[:, None]  # [n, D], the row of each position
-    logits = model(x.unsqueeze(1).expand(shape), missing.expand(shape), generator=generator)[-1]
-    return model.variables.scores(logits, ordering[positions].expand(shape[:2]))

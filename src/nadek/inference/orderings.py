@@ -27,11 +27,7 @@ GIVEN, VISITED, UNSEEN = 0, 1, 2
 
 
 def random_orderings(
-    n: int,
-    n_variables: int,
-    *,
-    device: torch.device | str | None = None,
-    generator: torch.Generator | None = None,
+    n: int, n_variables: int, *, device: torch.device | str | None = None, generator: torch.Generator | None = None
 ) -> Int[Tensor, "n D"]:
     """Draw ``n`` orderings, uniform over all D! and independent.
 

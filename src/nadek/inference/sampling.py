@@ -155,12 +155,7 @@ def draws(model: ConditionalModel, keys: Int[Tensor, " B"]) -> Draw:
 
 @evaluation_mode
 def complete(
-    model: ConditionalModel,
-    x: Float[Tensor, "B D"],
-    draw: Draw,
-    ordering: Int[Tensor, "*rows D"],
-    *,
-    chunk: Chunk = 1,
+    model: ConditionalModel, x: Float[Tensor, "B D"], draw: Draw, ordering: Int[Tensor, "*rows D"], *, chunk: Chunk = 1
 ) -> Decoded:
     """Fill the missing cells of each row one by one with what ``draw`` makes of their scores.
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from nadek.models.codes import check_tensor
 from nadek.models.model_config import AnyConfig
 from nadek.models.variables import Variables
-from nadek.utils.configs import is_whole
+from nadek.utils.configs import check_whole
 
 
 class Inputs(NamedTuple):
@@ -73,8 +73,8 @@ class ConditionalModel(nn.Module, ABC):
 
     def steps_or(self, steps: int | None) -> int:
         """Return a number of uses of the network, by default its own."""
-        if steps is not None and not (is_whole(steps) and steps >= 1):
-            raise ValueError(f"steps: expected a whole number of at least 1, found {steps!r}")
+        if steps is not None:
+            check_whole("steps", steps)
         return self.steps if steps is None else steps
 
     @property

@@ -73,10 +73,7 @@ class BinaryVariables(nn.Module):
         return self.costs(logits, self.probabilities(teacher_logits))
 
     def mix_logits(
-        self,
-        logits: Float[Tensor, "*batch C"],
-        means: LogMeans,
-        certainty: Float[Tensor, "*batch #C"],
+        self, logits: Float[Tensor, "*batch C"], means: LogMeans, certainty: Float[Tensor, "*batch #C"]
     ) -> Float[Tensor, "*batch C"]:
         """Return the logits of a mixture; ``means`` has the weight sigmoid(certainty)."""
         one = log_mix(F.logsigmoid(logits), means.one, certainty)

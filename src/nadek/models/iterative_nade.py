@@ -44,11 +44,7 @@ class IterativeNADE(ConditionalModel):
     config: ModelConfig
 
     def __init__(
-        self,
-        config: ModelConfig,
-        mean: Float[Tensor, " C"] | None = None,
-        *,
-        generator: torch.Generator | None = None,
+        self, config: ModelConfig, mean: Float[Tensor, " C"] | None = None, *, generator: torch.Generator | None = None
     ) -> None:
         super().__init__()
         self.config = config

@@ -102,11 +102,7 @@ class ImageNetwork(ConditionalModel):
     config: ImageConfig
 
     def __init__(
-        self,
-        config: ImageConfig,
-        mean: Float[Tensor, " D"] | None = None,
-        *,
-        generator: torch.Generator | None = None,
+        self, config: ImageConfig, mean: Float[Tensor, " D"] | None = None, *, generator: torch.Generator | None = None
     ) -> None:
         super().__init__()
         self.config = config

@@ -57,11 +57,7 @@ class MixedVariables(nn.Module):
     """
 
     def __init__(
-        self,
-        levels: Sequence[int],
-        knots: Knots = None,
-        sharpness: Sequence[float] | None = None,
-        focus: float = 0.0,
+        self, levels: Sequence[int], knots: Knots = None, sharpness: Sequence[float] | None = None, focus: float = 0.0
     ) -> None:
         super().__init__()
         self.levels, self.knots = tuple(levels), knots
@@ -140,10 +136,7 @@ class MixedVariables(nn.Module):
         return -self._of_levels(probabilities * log_probs.clamp(min=LOG_ZERO)).sum(-1)
 
     def mix_logits(
-        self,
-        logits: Float[Tensor, "*batch C"],
-        means: LogMeans,
-        certainty: Float[Tensor, "*batch #C"],
+        self, logits: Float[Tensor, "*batch C"], means: LogMeans, certainty: Float[Tensor, "*batch #C"]
     ) -> Float[Tensor, "*batch C"]:
         """See `BinaryVariables`."""
         one = log_mix(self._of_columns(self._cells(logits, log=True)), means.one, certainty)
@@ -170,10 +163,7 @@ class MixedVariables(nn.Module):
         return self._scores(_padded(logits), self.column[places, : max(self.levels[places])], places.start)
 
     def log_prob(
-        self,
-        scores: Float[Tensor, "*batch L"],
-        level: Shaped[Tensor, "*batch"],
-        variable: Int[Tensor, "*batch"],
+        self, scores: Float[Tensor, "*batch L"], level: Shaped[Tensor, "*batch"], variable: Int[Tensor, "*batch"]
     ) -> Float[Tensor, "*batch"]:
         """See `BinaryVariables`; for a code between two levels a log-density, see above."""
         log_probs = self.level_log_probs(scores, variable)

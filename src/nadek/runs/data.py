@@ -19,9 +19,9 @@ from torch import Tensor
 from nadek import datasets
 from nadek.checkpoints import SavedModel
 from nadek.tabular.columns import Binary, Categorical, Column, Measure, Unknown, is_missing, within_bins
-from nadek.tabular.csv import CsvFormat, check_header, read_csv
+from nadek.tabular.csv import CsvFormat, check_header
 from nadek.tabular.encode import UnknownCells, encode_by_schema, schema_labels
-from nadek.tabular.files import SUFFIXES, matrix_table, read_batches, read_file, read_text
+from nadek.tabular.files import SUFFIXES, matrix_table, read_batches, read_text
 from nadek.tabular.learn_schema import learn_schema
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
@@ -112,7 +112,7 @@ def open_training(
             raise ValueError(f"{data!r} is a known data set: expected no choices, as what its columns are is known")
         train = open_data(data, split="train", data_dir=data_dir)
     else:
-        table = open_table(data, form)
+        (table,) = read_tables(data, form=form)()
         if form is None or form.header is None:
             check_header(table)
         schema, codes, counts = learn_schema(table, choices or Choices())
@@ -153,7 +153,7 @@ class Stream:
         self.n_rows = 0
         self._saved, self._unknown, columns = saved, unknown, kinds_of(saved)
         model = replace(saved.schema, kinds=columns)
-        self._tables = _tables_of(data, split, data_dir, form, model, cells)
+        self._tables = read_tables(data, split=split, data_dir=data_dir, form=form, model=model, cells=cells)
         self._spellings = [Spelling() for _ in columns]
         self._only: ModelRows | None = None
         counts = UnknownCells()
@@ -209,10 +209,16 @@ def of_numbers(measure: Measure, saved: SavedModel, source: ModelRows) -> Tensor
     return torch.from_numpy(within_bins(measure, kinds_of(saved), source.values, names)).to(source.x.device)
 
 
-def _tables_of(
-    data: str, split: Split, data_dir: Folder, form: CsvFormat | None, model: Schema, cells: int | None
+def read_tables(
+    data: str,
+    *,
+    split: Split = "train",
+    data_dir: Folder = None,
+    form: CsvFormat | None = None,
+    model: Schema | None = None,
+    cells: int | None = None,
 ) -> Callable[[], Iterator[Table]]:
-    """Return a function that reads a table in batches.
+    """Return a function that reads a table in batches of ``cells``, or in one.
 
     It can be called more than once. A known data set is one batch.
     """
@@ -222,8 +228,10 @@ def _tables_of(
         return lambda: iter([table])
     if data == "-":
         opener = _standard_input()
-        return lambda: read_csv(opener, where="standard input", form=form, model=model, cells=cells)
-    check_name(data)
+        return lambda: read_text(opener, where="standard input", form=form, model=model, cells=cells)
+    if not data.lower().endswith(SUFFIXES) and not Path(data).exists():
+        names, suffixes = ", ".join(datasets.names()), ", ".join(SUFFIXES)
+        raise ValueError(f"{data!r} is neither a known data set ({names}) nor a file ({suffixes})")
     return lambda: read_batches(data, form=form, model=model, cells=cells)
 
 
@@ -267,23 +275,9 @@ def _held_out(train: Source, fraction: float, seed: int) -> tuple[Source, Source
 
 def _validation(data: str, train: Source, data_dir: Folder, form: CsvFormat | None) -> Source:
     columns = train.schema.kinds or (Binary(),) * train.x.shape[1]
-    (table,) = _tables_of(data, "valid", data_dir, form, replace(train.schema, kinds=columns), None)()
+    model = replace(train.schema, kinds=columns)
+    (table,) = read_tables(data, split="valid", data_dir=data_dir, form=form, model=model)()
     _, codes, _ = encode_by_schema(table, train.schema, columns)
     if np.isnan(codes).all():
         raise ValueError(f"{data}: no rows to validate on: {len(codes)} rows found, all of them without any value")
     return Source(torch.from_numpy(codes), train.schema)
-
-
-def open_table(data: str, form: CsvFormat | None = None) -> Table:
-    """Read a table from a file or standard input."""
-    if data == "-":
-        return read_text(_standard_input(), where="standard input", form=form)
-    check_name(data)
-    return read_file(data, form=form)
-
-
-def check_name(data: str) -> None:
-    """Refuse all but data sets and files."""
-    if not data.lower().endswith(SUFFIXES) and not Path(data).exists():
-        names, suffixes = ", ".join(datasets.names()), ", ".join(SUFFIXES)
-        raise ValueError(f"{data!r} is neither a known data set ({names}) nor a file ({suffixes})")

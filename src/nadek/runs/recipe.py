@@ -15,7 +15,7 @@ import torch
 
 from nadek.models.model_config import AnyConfig, ImageConfig, ModelConfig
 from nadek.runs.data import Source
-from nadek.tabular.columns import knots, n_levels, ordinal
+from nadek.tabular.columns import Binary, knots, n_levels, ordinal
 from nadek.training import Recipe as Recipe
 from nadek.training.defaults import Effort, defaults
 from nadek.utils.configs import decode, encode, naming
@@ -110,9 +110,8 @@ def choose_recipe(
     make = partial(make_recipe, n_variables=n_variables, image_shape=rows.schema.image_shape)
     make(options, where=where)  # errors of the file alone name it
     merge(USUAL_KINDS, changes)  # refuses a value for a table of options
-    kinds = rows.schema.kinds
-    levels = [2] * n_variables if kinds is None else list(map(n_levels, kinds))
-    order, numbers = ordinal(kinds or ()), knots(kinds or ())
+    kinds = rows.schema.kinds or (Binary(),) * n_variables
+    levels, order, numbers = list(map(n_levels, kinds)), ordinal(kinds), knots(kinds)
     model, training = changes.get("model", {}), changes.get("training", {})
     shaped: dict[str, Any] = {}
     if by_shape and not {"ordering", "kind"} & model.keys() and "hidden" not in model.get("core", {}):

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from nadek.tabular.columns.parsing import LARGEST_EXACT, widened
+from nadek.tabular.columns.parsing import LARGEST_EXACT, as_objects, widened
 
 AnyColumn: TypeAlias = NDArray[Any] | pa.ChunkedArray
 """NumPy's column, or Arrow's."""
@@ -64,9 +64,7 @@ def to_objects(column: pa.ChunkedArray) -> NDArray[np.object_]:
     """Return Python objects [N], None where missing."""
     if pa.types.is_string(column.type):
         return column.to_numpy().copy()
-    values = np.empty(len(column), dtype=object)
-    values[:] = column.to_pylist()
-    return values
+    return as_objects(column.to_pylist())
 
 
 def to_arrow(values: AnyColumn) -> pa.Array:

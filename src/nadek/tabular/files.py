@@ -54,14 +54,15 @@ def read_file(path: str | os.PathLike[str], *, form: CsvFormat | None = None) ->
     return table
 
 
-def read_text(opener: Opener, **options: Any) -> Table:  # noqa: ANN401 - those of `read_csv`
-    """Read a table of CSV text as a whole."""
+def read_text(opener: Opener, *, cells: int | None, **options: Any) -> Iterator[Table]:  # noqa: ANN401
+    """Read a table of CSV text in batches of ``cells``, or as a whole; the options are those of `read_csv`."""
+    if cells is not None:
+        return read_csv(opener, cells=cells, **options)
     with opener() as file:
         text = file.read(IN_MEMORY + 1)
     if len(text) > IN_MEMORY:
-        return stored(read_csv(opener, cells=CELLS, **options))
-    (table,) = read_csv(partial(io.BytesIO, text), **options)
-    return table
+        return iter([stored(read_csv(opener, cells=CELLS, **options))])
+    return read_csv(partial(io.BytesIO, text), **options)
 
 
 def read_batches(
@@ -80,8 +81,7 @@ def read_batches(
     with damage_in(file, f"a whole {kind.removeprefix('.')} file"):
         if kind == ".csv":
             opener, count = partial(open_plain, file), partial(check_columns, file)
-            options: dict[str, Any] = {"where": str(file), "form": form, "model": model, "count": count}
-            yield from [read_text(opener, **options)] if cells is None else read_csv(opener, cells=cells, **options)
+            yield from read_text(opener, cells=cells, where=str(file), form=form, model=model, count=count)
         elif kind == ".parquet":
             yield from _read_parquet(file, cells)
         else:

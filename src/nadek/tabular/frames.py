@@ -12,7 +12,7 @@ from narwhals import LazyFrame
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-from nadek.tabular.columns.parsing import LARGEST_EXACT, shown
+from nadek.tabular.columns.parsing import LARGEST_EXACT, as_objects, shown
 from nadek.tabular.table import Table, empty_cells
 
 MatrixLike = Any
@@ -111,7 +111,7 @@ def categories_of(series: Any) -> NDArray[Any] | None:  # noqa: ANN401 - a narwh
         return None
     if series.implementation.is_pandas_like() and not hasattr(series.to_native(), "cat"):
         return None
-    return _objects(intervals_as_text(series).cat.get_categories())
+    return as_objects(intervals_as_text(series).cat.get_categories().to_list())
 
 
 def intervals_as_text(series: Any) -> Any:  # noqa: ANN401 - narwhals series
@@ -173,16 +173,9 @@ def _values(series: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - a narwhal
             f'column "{name}": expected text, numbers, dates, booleans or categories, found {series.dtype}'
         )
     if series.dtype in CATEGORICAL or _is_inexact(series):  # Arrow's dictionaries lose their nulls on the direct way
-        return _objects(series)
+        return as_objects(series.to_list())
     # NumPy has no whole numbers of 128 bits
     return (series.cast(nw.Int64) if series.dtype in WIDEST else series).to_numpy()
-
-
-def _objects(series: Any) -> NDArray[np.object_]:  # noqa: ANN401 - a narwhals series
-    """Return cells as objects, tuples too."""
-    objects = np.empty(len(series), dtype=object)
-    objects[:] = series.to_list()
-    return objects
 
 
 def _is_inexact(series: Any) -> bool:  # noqa: ANN401 - a narwhals series

@@ -75,7 +75,9 @@ def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.flo
                 empty.append(label)
     if len(empty) < len(places):
         questions |= {label: UndecidedColumnError(NO_VALUE.format(label), ()) for label in empty}
-    _ask(table, questions)
+    if questions:
+        message = f"{table.where}: {_first_questions(questions.values())}"
+        raise UndecidedColumnsError(message, {label: one.remedies for label, one in questions.items()})
     counts = count_words(table, parsed.missing, places, declared=True)
     table = without_words(table, parsed.missing)
     placed = dict(zip(places, columns, strict=True))
@@ -169,13 +171,6 @@ def _warn_of(table: Table, cells: Mapping[str, list[str]], message: str, remedy:
     lines = [f"{', '.join(some)} {place}" for place, some in cells.items() if some]
     if lines:
         warn(f"{message}: {first_columns(lines)}; {remedy}", where=table.where)
-
-
-def _ask(table: Table, questions: Mapping[str, UndecidedColumnError]) -> None:
-    """Ask all questions at once, if there are any."""
-    if questions:
-        message = f"{table.where}: {_first_questions(questions.values())}"
-        raise UndecidedColumnsError(message, {label: one.remedies for label, one in questions.items()})
 
 
 def _first_questions(questions: Collection[UndecidedColumnError], most: int = 3) -> str:

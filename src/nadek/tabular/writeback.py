@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from nadek.tabular.arrow_columns import AnyColumn, cast_in_arrow, categories_listed, choose, typed
 from nadek.tabular.columns import Column, decode
-from nadek.tabular.columns.parsing import LARGEST_EXACT
+from nadek.tabular.columns.parsing import LARGEST_EXACT, as_objects
 from nadek.tabular.files import MATRICES, Target, form_of
 from nadek.tabular.frames import (
     CATEGORICAL,
@@ -158,9 +158,7 @@ def _like_cell(cell: object, new: NDArray[Any]) -> NDArray[Any]:
         unit, zone = "us" if isinstance(cell, datetime) else "D", getattr(cell, "tzinfo", None)
         items = [type(cell).fromisoformat(str(value)) for value in new.astype(f"M8[{unit}]")]
         items = [one.replace(tzinfo=UTC).astimezone(zone) for one in items] if zone else items
-    out = np.empty(len(new), dtype=object)
-    out[:] = items
-    return out
+    return as_objects(items)
 
 
 def _as_integers(values: NDArray[Any], where: Bool[np.ndarray, " N"]) -> NDArray[Any]:

@@ -17,7 +17,6 @@ from nadek.inference.decoders.chunking import bytes_per_row, chunks
 from nadek.inference.order_agnostic import MaskLaw
 from nadek.models.evaluation import evaluation_mode
 from nadek.models.iterative_nade import IterativeNADE
-from nadek.models.variables import MixedVariables
 from nadek.training.costs import prepare_validation
 from nadek.training.prepare import Rows
 
@@ -56,9 +55,8 @@ def fit_sharpness(
         >>> len(network.config.sharpness)
         2
     """
-    variables, knots = network.variables, network.config.knots
-    assert isinstance(variables, MixedVariables)
-    assert variables.densities is not None
+    variables, densities, knots = network.variables, network.variables.densities, network.config.knots
+    assert densities is not None
     assert knots is not None
     drawn = torch.randperm(len(rows.values), generator=generator, device=generator.device)
     chosen = rows.select(drawn[: 4 * ROWS].to(rows.values.device))
@@ -76,20 +74,20 @@ def fit_sharpness(
         scores, codes = variables.scores(logits[where], variable), x[where, j]
         weight = 1.0 if validation.rows.weights is None else validation.rows.weights[where]
         for (place, node), (at, focus) in product(enumerate(nodes), enumerate(FOCUSES)):
-            variables.densities.focus = focus
-            variables.densities.sharpness.fill_(MOST**node)
+            densities.focus = focus
+            densities.sharpness.fill_(MOST**node)
             log_p = variables.log_prob(scores, codes, variable)
             log_p = weight * torch.logaddexp(log_p, log_p.new_tensor(ERRONEOUS))
             costs[place, at, index] = -float(log_p.double().sum()) * len(chosen.values) / len(x)
     exponents = np.linspace(-1, 1, N_FACTORS)
     between = chebval(exponents, chebfit(nodes, costs.reshape(N_NODES, -1), N_NODES - 1))
     at, places = _most_probable(between.reshape(*costs.shape[1:], N_FACTORS), exponents * math.log(MOST))
-    variables.densities.focus = FOCUSES[at]
-    variables.densities.sharpness.fill_(1)
+    densities.focus = FOCUSES[at]
+    densities.sharpness.fill_(1)
     factors = (64 * MOST ** exponents[places]).round() / 64  # as any float holds them
-    variables.densities.sharpness[numbers] = torch.from_numpy(factors).to(network.b)
-    sharpness = tuple(variables.densities.sharpness.tolist())
-    network.config = replace(network.config, sharpness=sharpness, focus=variables.densities.focus)
+    densities.sharpness[numbers] = torch.from_numpy(factors).to(network.b)
+    sharpness = tuple(densities.sharpness.tolist())
+    network.config = replace(network.config, sharpness=sharpness, focus=densities.focus)
 
 
 def _most_probable(

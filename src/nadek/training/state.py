@@ -140,11 +140,8 @@ def pack(
     info: dict[str, Any],
 ) -> TrainingState:
     """Copy weights, optimizer, average and extras into a state."""
-    tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
-    if average is not None:
-        tensors |= {f"average.{name}": value for name, value in average.state_dict().items()}
-    for group, values in extra.items():
-        tensors |= {f"{group}.{name}": value for name, value in (values or {}).items()}
+    groups = {"model": model.state_dict(), "average": {} if average is None else average.state_dict(), **extra}
+    tensors = {f"{group}.{name}": value for group, values in groups.items() for name, value in (values or {}).items()}
     for index, entries in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{name}": torch.as_tensor(v) for name, v in entries.items() if v is not None}
     return TrainingState({name: value.detach().cpu().clone() for name, value in tensors.items()}, info)

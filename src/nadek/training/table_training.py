@@ -144,9 +144,8 @@ def fit_table(
         assert isinstance(network, IterativeNADE)
         law = recipe.training.mask_distribution(recipe.training.phases[-1]).law
         fit_sharpness(network, validation, law=law, generator=torch.Generator(device).manual_seed(recipe.seed))
-    if not recipe.memory or validation is None:
-        return FittedTable(network, history)
-    if optional_memory and (len(validation.values) < ENOUGH_ROWS or rows.weights is not None):
+    least = ENOUGH_ROWS if optional_memory else 1
+    if not recipe.memory or validation is None or len(validation.values) < least or rows.weights is not None:
         return FittedTable(network, history)
     model, gain = add_memory(network, rows, validation, generator=torch.Generator(device).manual_seed(recipe.seed))
     use_memory = gain.is_worth_it or not optional_memory

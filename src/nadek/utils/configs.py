@@ -1,4 +1,4 @@
-"""Frozen dataclasses to plain dictionaries (JSON, TOML) and back.
+"""Frozen dataclasses to plain dictionaries (JSON, TOML) and back, and checks of options.
 
 Understood: nested dataclasses, unions of them told apart by their ``kind`` (which one of them may lack), tuples,
 literals, ``T | None``, int, float, str and bool, and unions of these four.
@@ -10,10 +10,10 @@ import math
 import os
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
@@ -57,8 +57,7 @@ def check_choices(config: Any, *names: str) -> None:  # noqa: ANN401 - any datac
     hints = _hints(type(config))
     for name in names:
         choices = [choice for one in _members(hints[name]) for choice in typing.get_args(one) or (None,)]
-        if (value := getattr(config, name)) not in choices:
-            raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, found {value!r}")
+        check_choice(name, getattr(config, name), choices)
 
 
 def check_range(
@@ -82,6 +81,37 @@ def check_range(
 def is_whole(value: object) -> TypeGuard[int]:
     """Return True for whole numbers, not for booleans."""
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
+    """Refuse all but some choices."""
+    if not _is_among(value, choices):
+        raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, found {value!r}")
+
+
+def check_whole(name: str, value: object, *, least: int = 1, also: Sequence[object] = ()) -> None:
+    """Refuse all but whole numbers from ``least``, and ``also``."""
+    if not _is_among(value, also) and not (is_whole(value) and value >= least):
+        raise ValueError(f"{name}: expected a whole number of at least {least}{_or(also)}, found {value!r}")
+
+
+def check_number(
+    name: str, value: object, interval: str, is_inside: Callable[[float], bool], *, also: Sequence[object] = ()
+) -> None:
+    """Refuse all but numbers in an interval, and ``also``."""
+    fits = isinstance(value, Real) and not isinstance(value, bool) and is_inside(float(value))
+    if not _is_among(value, also) and not fits:
+        raise ValueError(f"{name}: expected a number {interval}{_or(also)}, found {value!r}")
+
+
+def _is_among(value: object, words: Sequence[object]) -> bool:
+    """Return True if a value is one of the words; arrays never are, NumPy's booleans may be."""
+    value = bool(value) if isinstance(value, np.bool_) else value
+    return any(value is word or (isinstance(value, str) and value == word) for word in words)
+
+
+def _or(also: Sequence[object]) -> str:
+    return "".join(f" or {word!r}" for word in also)
 
 
 def decode(cls: type[T], values: Any, *, where: str = "") -> T:  # noqa: ANN401 - whatever JSON or TOML held
@@ -121,8 +151,7 @@ def convert(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - types a
     if origin in (types.UnionType, typing.Union):
         return _union(arguments, value, where)
     if origin is typing.Literal:
-        if value not in arguments:
-            raise ValueError(f"{where}: expected one of {', '.join(map(repr, arguments))}, found {value!r}")
+        check_choice(where, value, arguments)
         return value
     if origin is tuple:
         return _tuple(arguments, value, where)

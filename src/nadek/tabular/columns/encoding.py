@@ -64,21 +64,15 @@ def decode(
     `nadek.tabular.columns.bins`. Missing are NaN among numbers, NaT among dates, and None among text and booleans.
     """
     if not isinstance(column, Numeric):
-        return _chosen(column.levels, codes, n_levels(column))
-    return column.restored(_decoded(column, codes, uniforms, dtype))
-
-
-def _decoded(
-    column: Numeric, codes: NDArray[Any], uniforms: NDArray[np.float64] | None, dtype: np.dtype[Any]
-) -> NDArray[Any]:
+        return _chosen(column.levels, codes)
     places = np.round(codes) if is_continuous(column) else codes
     if uniforms is not None and is_continuous(column):
         missing, _ = as_places(places, n_levels(column))
         numbers = draw(column, np.where(missing, 0, codes).astype(np.float64), uniforms=uniforms, dtype=dtype)
         numbers = np.where(missing, np.nan, numbers)
-        return numbers.astype(np.int64) if column.integer and not missing.any() else numbers
+        return column.restored(numbers.astype(np.int64) if column.integer and not missing.any() else numbers)
     means = column.rounded(np.array(column.means)).tolist()
-    return _chosen([int(mean) for mean in means] if column.integer else means, places, n_levels(column))
+    return column.restored(_chosen([int(mean) for mean in means] if column.integer else means, places))
 
 
 def bin_probabilities(
@@ -147,8 +141,8 @@ def _places(levels: tuple[Level, ...], cells: Cells) -> NDArray[np.float64]:
     return np.array([codes.get(value, np.nan) for value in cells.values.tolist()], dtype=DOUBLE)
 
 
-def _chosen(levels: Sequence[Level], codes: NDArray[Any], n: int) -> NDArray[Any]:
-    missing, places = as_places(codes, n)
+def _chosen(levels: Sequence[Level], codes: NDArray[Any]) -> NDArray[Any]:
+    missing, places = as_places(codes, len(levels))
     incomplete = bool(missing.any())
     if isinstance(levels[0], str) or (isinstance(levels[0], bool) and incomplete):
         values = np.array(levels, dtype=object)[places]

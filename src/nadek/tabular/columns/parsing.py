@@ -113,6 +113,13 @@ def without_other_sorts(values: NDArray[np.object_], *, is_text: bool) -> NDArra
     return out
 
 
+def as_objects(items: Sequence[Any]) -> NDArray[np.object_]:
+    """Return an array of objects [N], tuples too."""
+    objects = np.empty(len(items), dtype=object)
+    objects[:] = items
+    return objects
+
+
 def place_of(name: str, row: int | np.intp) -> str:
     """Return the place of a cell for messages, where rows count from 1."""
     return f'row {row + 1}, column "{name}"'
