@@ -118,7 +118,8 @@ def recipe_for(
     )
 
     def changed(config: Any, **names: str) -> Any:  # noqa: ANN401 - any dataclass; of each field its option
-        return replace(config, **{field: chosen[name] for field, name in names.items() if name in chosen})
+        given = {field: chosen[name] for field, name in names.items() if name in chosen}
+        return replace(config, **{field: type(getattr(config, field))(value) for field, value in given.items()})
 
     model = replace(model, core=changed(model.core, blocks="blocks", dropout="dropout"))
     optimizer = changed(training.optimizer, lr="learning_rate", weight_decay="weight_decay")
