@@ -87,7 +87,8 @@ class FactorGuess(nn.Module):
                 place[columns], level[columns] = index, torch.arange(variables.levels[j]).to(level)
             else:
                 place[columns.start + column], level[columns.start + column] = index, 1
-        flags = torch.tensor([any(j == owner for owner, _ in self.guesses) for j in range(n_variables)])
+        guessed = {j for j, _ in self.guesses}
+        flags = torch.tensor([j in guessed for j in range(n_variables)])
         is_column = torch.tensor([column is not None for _, column in self.guesses])
         excludes = torch.tensor([column is not None and variables.levels[j] > 2 for j, column in self.guesses])
         self.place, self.level = nn.Buffer(place, persistent=False), nn.Buffer(level, persistent=False)
@@ -128,8 +129,8 @@ class FactorGuess(nn.Module):
         order = ordering.tolist()
         ordered = [place for place, j in enumerate(order) if j in self.ordered]
         guess = FactorGuess(variables.permute(ordering), ordered, self.rank, self.category_trust)
-        columns = variables.column_order(ordering)
-        guesses = torch.tensor([self.guesses.index((order[place], column)) for place, column in guess.guesses])
+        columns, places = variables.column_order(ordering), {one: index for index, one in enumerate(self.guesses)}
+        guesses = torch.tensor([places[order[place], column] for place, column in guess.guesses])
         for name, chosen in {
             **dict.fromkeys(("column_sums", "alone"), columns),
             **dict.fromkeys(("variable_sums", "precisions"), ordering),
