@@ -191,7 +191,7 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
     decimals = None if integer else _decimals(different)
     if decimals is not None:
         observed = np.round(observed, decimals)  # 0.10000000149 is 0.1
-    observed = _without_typing_errors(observed)
+    observed = _without_typing_errors(observed, n_bins)
     different, times = np.unique(observed, return_counts=True)
     step = 10.0 ** -(decimals or 0) if integer or decimals else 0.0
     if len(different) > n_bins:
@@ -258,10 +258,11 @@ def _decimals(different: NDArray[np.float64]) -> int | None:
     return None
 
 
-def _without_typing_errors(observed: NDArray[np.float64]) -> NDArray[np.float64]:
+def _without_typing_errors(observed: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
     """Return numbers, [M], with the nearest others in place of what may be typing errors.
 
-    These are rare, all together, and farther from the frequent numbers than `FAR` times the range of those.
+    These are rare, all together, and farther from the frequent numbers than `FAR` times the range of those. Beside more
+    numbers than bins they are left: a long tail looks alike, and `Numeric.tails` keeps its bin from reaching far.
     """
     different, times = np.unique(observed, return_counts=True)
     few = max(1, OUTERMOST * len(observed))
@@ -271,9 +272,9 @@ def _without_typing_errors(observed: NDArray[np.float64]) -> NDArray[np.float64]
     with np.errstate(over="ignore"):
         most = FAR * (frequent[-1] - frequent[0])
         is_far = (different < frequent[0] - most) | (different > frequent[-1] + most)
-    if times[is_far].sum() > few:
-        return observed
     near = different[~is_far]
+    if times[is_far].sum() > few or len(near) > n_bins:
+        return observed
     return np.clip(observed, near[0], near[-1])
 
 
