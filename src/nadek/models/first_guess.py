@@ -32,9 +32,10 @@ TRUST = 0.5
 MOST_CATEGORIES = 256
 """Categories of a variable with features: so many say little each, and an analysis takes their number to the cube."""
 LEAST_VARIANCE = 0.1
-"""Added to the variance of a code; levels are 1 apart. To that of a column, as part of its own variance."""
+"""Added to the variance of a code, whose levels are 1 apart; to that of a column as a part of p (1 - p), where p is the
+share of rows with its level."""
 LEAST_SHARE = 1e-3
-"""Least part of the rows that a level counts as, and most that it lacks of all."""
+"""Such a share is taken to lie at least so far from 0 and from 1."""
 
 
 class FactorAnalysis(NamedTuple):

@@ -28,10 +28,9 @@ STEPS, STEPS_OF_NUMBERS = 3, 2
 """Refining steps; imputation takes fewer in tables with numbers, whose first guess is good."""
 FACTORS = 12
 """Factors of the first guess at numbers, at most one for each of its features."""
-CATEGORY_TRUST, SURE_ROWS = 0.5, 500
-"""Trust in the guess at categories for up to so many rows. Beyond it falls as one by their number, and networks of
-`MANY_ROWS` learn better without."""
-MANY_ROWS = 2500
+CATEGORY_TRUST, SURE_ROWS, MANY_ROWS = 0.5, 500, 2500
+"""Trust in the guess at categories up to the second number of rows. Beyond, it falls as one divided by the rows, and
+from the third on categories are learnt better without."""
 WIDTH, A_COLUMN, A_VARIABLE, NARROW_VARIABLE = 400, 5, 32, 16
 """Most units of the stream, those for each column, beyond 64, and those for each variable; the last where imputation is
 learnt from a small table without numbers. See `_width`."""
