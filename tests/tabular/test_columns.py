@@ -25,6 +25,7 @@ from nadek.tabular.columns import (
     log_outwards,
     log_relative_density,
     n_levels,
+    quantiles_of_number,
 )
 from nadek.tabular.columns.infer import UndecidedColumnError
 from support.models import seeded
@@ -553,13 +554,14 @@ def test_a_number_that_stands_out_has_its_own_bin(share, most):
         np.random.default_rng(0).random(size=300),
         *(skew(800), np.append(np.zeros(300), skew(500)), skew(800).round(2)),
         *(np.append(skew(600), [2.0] * 99), np.append(9 * skew(500), [4.5] * 90 + [65.25] * 90).round(2)),
-        (10 * skew(900)).round(),
+        *((10 * skew(900)).round(), 3 + 25 * (10 * skew(900)).round(), 0.01 + (5 * skew(900)).round(1)),
         np.append(np.zeros(500), 3 + skew(40)),
         *(np.append(500 + skew(60), skew(500)), np.append(500 + skew(60), skew(500)).round(2)),
         *(np.repeat(few, 9) for few in ([9.99, 19.99, 49.99], [1000, 2000, 5000], [0.5, 1.5, 2.5], 300 * skew(10))),
     ],
     ids=[
-        *("normal", "even", "skewed", "many zeros", "cents", "many twos", "many cents", "whole", "a gap"),
+        *("normal", "even", "skewed", "many zeros", "cents", "many twos", "many cents"),
+        *("whole", "steps of 25", "tenths and a cent", "a gap"),
         *("two sides", "cents on two sides"),
         *("prices", "whole prices", "halves", "irregular"),
     ],
@@ -582,7 +584,8 @@ def test_densities_integrate_to_one(values, slope):
     for a, b in [(ends[0] - span, ends[0]), *pairwise(ends), (ends[-1], ends[-1] + 9 * span)]:
         x = np.linspace(a, b, 20_001)[:-1] + (b - a) / 40_000
         if column.step:
-            x = column.rounded(np.arange(round(a / column.step), round(b / column.step)) * column.step)
+            places = np.arange(round((a - column.low) / column.step), round((b - column.low) / column.step))
+            x = column.rounded(column.low + places * column.step)
         total += (density(x) * (column.step or (b - a) / 20_000)).sum()
     assert total == pytest.approx(1, abs=0.006)  # a step across a knot counts with its middle
 
@@ -761,6 +764,29 @@ def test_prices_are_drawn_in_cents():
     assert all(value == float(f"{value:.2f}") for value in decode(column, np.arange(16.0)))
 
 
+@pytest.mark.parametrize("first", [0, -37, 10**9 + 1])
+@pytest.mark.parametrize(("grid", "decimals"), [(5, 0), (500, 0), (7, 0), (25, 2), (2, 6)])
+@pytest.mark.parametrize("n_different", [30, 80, 3000])
+def test_numbers_on_a_grid_are_drawn_on_it(first, grid, decimals, n_different):
+    """Also where a bin holds many of them, and by quantiles; one number beside it ends it."""
+    first = first % 1000 if decimals == 6 else first  # as floats have 15 digits
+    place = np.random.default_rng(0).integers(n_different, size=4000) ** 2 // n_different
+    units = first + grid * np.append(place, [0, 1, n_different])
+    column = infer(np.round(units / 10**decimals, decimals), name="x", kind="numeric")
+    assert column.grid == grid
+    p = np.random.default_rng(1).dirichlet(np.ones(n_levels(column)), size=50)
+    codes = np.repeat(np.arange(float(n_levels(column))), 200)
+    drawn = draw(column, codes, rng=np.random.default_rng(1)), quantiles_of_number(column, p, [0.05, 0.5])
+    for numbers in drawn:
+        found = np.round(numbers * 10**decimals)
+        np.testing.assert_array_equal(np.round(found / 10**decimals, decimals), numbers)  # 19.99, not 19.99000000002
+        assert not ((found - first) % grid).any()
+        assert found.min() >= units.min() and found.max() <= units.max()
+    np.testing.assert_array_equal(encode(column, drawn[0], name="x"), codes)
+    beside = np.append(units, units[0] + 1)
+    assert infer(np.round(beside / 10**decimals, decimals), name="x", kind="numeric").grid is None
+
+
 @pytest.mark.parametrize(
     ("values", "dtype"),
     [
@@ -847,8 +873,8 @@ def test_bin_names_give_least_and_greatest(digits):
     assert len(found) == n_levels(kind) == 16
     for code, ends in enumerate(found):
         assert encode(kind, np.array(ends), name="price").tolist() == [code, code]
-    step = 10.0**-digits
-    assert [round(left - step, digits) for left, _ in found[1:]] == [right for _, right in found[:-1]]
+    assert kind.step == 3 * 10.0**-digits
+    assert [round(left - kind.step, digits) for left, _ in found[1:]] == [right for _, right in found[:-1]]
 
 
 def test_bin_names_have_few_digits():

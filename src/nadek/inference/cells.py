@@ -181,26 +181,28 @@ def expected_information(
 def _information(
     model: ConditionalModel, x: Tensor, missing: Tensor, target: Tensor | None, a_question: int
 ) -> Float[Tensor, "B D"]:
-    """Run one pass for the current distribution, and one for each level of each unknown cell."""
-    now = model.variables.level_probabilities(model(x, missing)[-1].double())  # [B, D, L]
+    """Compute the distributions now and after each level of each unknown cell, in one pass over both."""
     levels = torch.tensor(model.levels, device=x.device)
     row, variable = missing.nonzero(as_tuple=True)
     gain = torch.full(missing.shape, torch.nan, dtype=torch.float64, device=x.device)
     for part in chunks(len(row), max(model.levels) * a_question):
-        r, j = row[part], variable[part]
+        (asked, r), j = row[part].unique_consecutive(return_inverse=True), variable[part]
         # a question: a cell, and a level that may be the answer
-        cell, level = (torch.arange(now.shape[2], device=x.device) < levels[j][:, None]).nonzero(as_tuple=True)
-        question = torch.arange(len(cell), device=x.device)
-        answered, unknown = x[r[cell]], missing[r[cell]]
+        cell, level = (torch.arange(max(model.levels), device=x.device) < levels[j][:, None]).nonzero(as_tuple=True)
+        question = len(asked) + torch.arange(len(cell), device=x.device)
+        rows = torch.cat([asked, asked[r[cell]]])
+        answered, unknown = x[rows], missing[rows]
         answered[question, j[cell]] = level.to(x.dtype)
         unknown[question, j[cell]] = False
-        then = model.variables.level_probabilities(model(answered, unknown)[-1].double())  # [Q, D, L]
+        both = model.variables.level_probabilities(model(answered, unknown)[-1].double())  # [A + Q, D, L]
+        now, then = both[: len(asked)], both[len(asked) :]
         weight = now[r[cell], j[cell], level]
-        counted = unknown if target is None else unknown & target
+        counted = unknown[len(asked) :] if target is None else unknown[len(asked) :] & target
         gained = weight * (_divergence(then, weight, cell) * counted).sum(1)
-        gain[r, j] = torch.zeros(len(r), dtype=torch.float64, device=x.device).index_add_(0, cell, gained)
-    if target is not None:
-        gain += -torch.xlogy(now, now).sum(2) * target
+        own = torch.zeros(len(r), dtype=torch.float64, device=x.device)
+        if target is not None:
+            own -= torch.xlogy(now, now).sum(2)[r, j] * target[j]
+        gain[row[part], j] = own.index_add_(0, cell, gained)
     return gain
 
 

@@ -193,7 +193,8 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
         observed = np.round(observed, decimals)  # 0.10000000149 is 0.1
     observed = _without_typing_errors(observed, n_bins)
     different, times = np.unique(observed, return_counts=True)
-    step = 10.0 ** -(decimals or 0) if integer or decimals else 0.0
+    grid = _grid(different, decimals or 0) if len(different) > n_bins and (integer or decimals) else None
+    step = (grid or 1) * 10.0 ** -(decimals or 0) if integer or decimals else 0.0
     if len(different) > n_bins:
         gaps = _gaps(different, times, n_bins, step)
         edges = _edges(different, times, n_bins, step, gaps)
@@ -218,6 +219,7 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
         high=float(different[-1]),
         integer=integer,
         decimals=decimals,
+        grid=grid,
         tails=tails,
         cuts=_cuts(different, edges, gaps) if not integer and decimals is None and len(edges) else None,
         n_values=len(observed),
@@ -256,6 +258,15 @@ def _decimals(different: NDArray[np.float64]) -> int | None:
         if (np.round(different, digits).astype(held) == different).all():
             return digits
     return None
+
+
+def _grid(different: NDArray[np.float64], decimals: int) -> int | None:
+    """Return `Numeric.grid`, by the greatest common divisor of all distances."""
+    units = np.round(different * 10**decimals)
+    if max(-units[0], units[-1]) >= LARGEST_EXACT:
+        return None
+    divisor = int(np.gcd.reduce(np.diff(units).astype(np.int64)))
+    return divisor if divisor > 1 else None
 
 
 def _without_typing_errors(observed: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:

@@ -93,6 +93,8 @@ class Numeric(_Described):
         integer: whether all values are whole numbers, and not only because floats so large always are.
         decimals: how many digits behind the point the values need, at most `MOST_DECIMALS`; None for whole numbers and
             where more are needed.
+        grid: how many units of the last digit neighbours are apart at least, 25 for 3,700, 3,725 and 3,775; None for
+            1, and beside few values.
         n_values: how many training values there were; None if nobody counted.
         gaps: bins above which no numbers lie for long, see `nadek.tabular.columns.infer`.
         tails: how far from their inner edges half of the training values of the first and of the last bin lie; None
@@ -113,6 +115,7 @@ class Numeric(_Described):
     high: float
     integer: bool
     decimals: int | None = None
+    grid: int | None = None
     tails: tuple[float, float] | None = None
     cuts: tuple[float, ...] | None = None
     n_values: int | None = None
@@ -133,6 +136,8 @@ class Numeric(_Described):
         if self.decimals is not None and (self.integer or not 1 <= self.decimals <= MOST_DECIMALS):
             expected = "none for whole numbers" if self.integer else f"1 to {MOST_DECIMALS}"
             raise ValueError(f"decimals: expected {expected}, found {self.decimals}")
+        if self.grid is not None and (self.grid < 2 or not self.step):
+            raise ValueError(f"grid: expected 2 or more, of numbers with a last digit, found {self.grid}")
         if not all(0 <= place < len(self.edges) for place in self.gaps):
             raise ValueError(f"gaps: expected bins below the last one, found {self.gaps}")
         if self.unit is not None and not self.integer:
@@ -159,10 +164,10 @@ class Numeric(_Described):
 
     @property
     def step(self) -> float:
-        """The distance of neighbours: 1 for whole numbers, 0.01 for two decimals, else 0."""
-        if self.integer:
-            return 1.0
-        return 0.0 if self.decimals is None else 10.0**-self.decimals
+        """The distance of neighbours: 1 for whole numbers, 0.01 for two decimals, times the grid; else 0."""
+        if not self.integer and self.decimals is None:
+            return 0.0
+        return (self.grid or 1) * 10.0 ** -(self.decimals or 0)
 
     def rounded(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         """Round numbers to the decimals of the column."""
@@ -256,9 +261,9 @@ def level_names(column: Column) -> list[str]:
 
 def _end_below(column: Numeric, edge: float) -> str:
     """Return the end of a bin's name; its right edge belongs to the next bin."""
-    if column.integer:
-        return f"..{column.text(float(math.ceil(edge) - 1))}"
-    return f"..<{shown(edge)}" if column.decimals is None else f"..{shown(round(edge - column.step, column.decimals))}"
+    if not column.step:
+        return f"..<{shown(edge)}"
+    return f"..{column.text(round(edge - column.step, column.decimals or 0))}"
 
 
 def _counted(n: int, what: str) -> str:
