@@ -6,8 +6,9 @@ import torch
 
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.first_guess import LEAST_VARIANCE, TRUST, Evidence, FactorAnalysis, eliminated
-from nadek.training import Rows
+from nadek.training import AdamW, Phase, Recipe, Rows, TrainingConfig
 from nadek.training.fit_factors import factor_analysis, fit_factors
+from nadek.training.table_training import fit_table
 
 LEVELS, ORDINAL = (5, 2, 4, 3, 6), (0, 2, 4)
 
@@ -105,13 +106,32 @@ def test_analysis_finds_the_covariance_that_rows_were_drawn_from(part_missing):
     noise = true.noise.sqrt() * torch.randn(20_000, 6, generator=generator, dtype=torch.float64)
     z = true.mean + factors @ true.loadings.T + noise
     observed = (torch.rand(z.shape, generator=generator) >= part_missing).double()
-    learnt = factor_analysis(z * observed, observed, 2)
+    learnt = factor_analysis(z * observed, observed, torch.ones(20_000, dtype=torch.float64), 2)
     torch.testing.assert_close(learnt.mean, true.mean, atol=0.05, rtol=0)
 
     def covariance(a):
         return a.loadings @ a.loadings.T + torch.diag(a.noise)
 
     torch.testing.assert_close(covariance(learnt), covariance(true), atol=0.12, rtol=0.05)
+
+
+@pytest.mark.parametrize("part_missing", [0.0, 0.3])
+def test_a_network_begins_from_rows_as_often_as_they_count(part_missing):
+    """Its means and its first guess; the rate of learning is too small to move them."""
+    generator = torch.Generator().manual_seed(1)
+    values = torch.stack([torch.randint(n, (200,), generator=generator) for n in LEVELS], 1)
+    values[:, 4] = values[:, 0] + values[:, 1]
+    observed, times = torch.rand(values.shape, generator=generator) >= part_missing, torch.arange(200) % 4 + 1
+    model = ModelConfig(n_variables=5, levels=LEVELS, ordinal=ORDINAL, factors=2, category_trust=0.5)
+    training = TrainingConfig(phases=(Phase(epochs=1),), optimizer=AdamW(lr=1e-12))
+    recipe = Recipe(model=model, training=training)
+    weighted = Rows(values, observed, 0, weights=times.float())
+    repeated = Rows(values.repeat_interleave(times, 0), observed.repeat_interleave(times, 0), 0)
+    one, other, plain = (fit_table(recipe, rows).network for rows in (weighted, repeated, Rows(values, observed, 0)))
+    for name, expected in other.state_dict().items():
+        torch.testing.assert_close(one.state_dict()[name], expected, atol=1e-5, rtol=1e-4, msg=name)
+    assert not torch.allclose(one.b, plain.b, atol=0.02)
+    assert not torch.allclose(one.first_guess.mean, plain.first_guess.mean, atol=0.02)
 
 
 @pytest.mark.parametrize("trust", [None, 0.5])

@@ -27,35 +27,39 @@ def fit_factors(network: IterativeNADE, rows: Rows) -> None:
     features, owner = network.first_guess.features(variables)
     columns = variables.encode(some.values).double() * variables.expand(shown)
     features, owner = features.to(columns.device), owner.to(columns.device)
-    analysis = factor_analysis(columns @ features, shown[:, owner].double(), network.first_guess.rank)
+    z, weights = columns @ features, some.counted.double()
+    analysis = factor_analysis(z, shown[:, owner].double(), weights, network.first_guess.rank)
     network.first_guess.begin(analysis, variables)
 
 
-def factor_analysis(z: Float[Tensor, "N P"], observed: Float[Tensor, "N P"], rank: int) -> FactorAnalysis:
+def factor_analysis(
+    z: Float[Tensor, "N P"], observed: Float[Tensor, "N P"], weights: Float[Tensor, " N"], rank: int
+) -> FactorAnalysis:
     """Estimate mean, loadings and noise by expectation maximisation (Rubin and Thayer 1982).
 
-    Features are 0 where ``observed`` is 0, and are left out of all sums there. The loadings begin at the largest
-    eigenvectors of the correlations, each from the rows with both features.
+    Features are 0 where ``observed`` is 0, and are left out of all sums there. A row counts as often as its weight
+    says. The loadings begin at the largest eigenvectors of the correlations, each from the rows with both features.
     """
-    count = observed.sum(0).clamp(min=1)
-    mean = z.sum(0) / count
+    least, counted = torch.finfo(z.dtype).tiny, weights.unsqueeze(1) * observed
+    count = counted.sum(0).clamp(min=least)
+    mean = weights @ z / count
     x = (z - mean) * observed
-    scale = (x.square().sum(0) / count).sqrt().clamp(min=1e-6)
+    scale = (weights @ x.square() / count).sqrt().clamp(min=1e-6)
     x /= scale
-    values, vectors = torch.linalg.eigh(x.t() @ x / (observed.t() @ observed).clamp(min=1))
+    values, vectors = torch.linalg.eigh((x.t() * weights) @ x / (counted.t() @ observed).clamp(min=least))
     loadings = x.new_zeros(x.shape[1], rank)
     n_kept = min(loadings.shape)
     loadings[:, :n_kept] = (vectors * values.clamp(min=0).sqrt()).flip(1)[:, :n_kept]
     noise = (1 - loadings.square().sum(1)).clamp(min=0.1)
-    prior, squares = torch.eye(rank, dtype=x.dtype, device=x.device), x.square().sum(0)
+    prior, squares = torch.eye(rank, dtype=x.dtype, device=x.device), weights @ x.square()
     for _ in range(ROUNDS):
         weighted = loadings / noise.unsqueeze(1)
         outer = (loadings.unsqueeze(2) * weighted.unsqueeze(1)).flatten(1)
         covariance = torch.linalg.inv((observed @ outer).unflatten(1, (rank, rank)) + prior)
         factors = (covariance @ (x @ weighted).unsqueeze(2)).squeeze(2)
         second = (covariance + factors.unsqueeze(2) * factors.unsqueeze(1)).flatten(1)
-        moments = (observed.t() @ second).unflatten(1, (rank, rank)) + RIDGE * prior
-        products = x.t() @ factors
+        moments = (counted.t() @ second).unflatten(1, (rank, rank)) + RIDGE * prior
+        products = (x.t() * weights) @ factors
         loadings = torch.linalg.solve(moments, products.unsqueeze(2)).squeeze(2)
         noise = ((squares - (loadings * products).sum(1)) / count).clamp(min=LEAST_NOISE)
     return FactorAnalysis(mean, loadings * scale.unsqueeze(1), noise * scale.square())

@@ -33,6 +33,11 @@ class Rows(NamedTuple):
     """Factors on the costs of the rows, 1 on average; None for 1 each."""
 
     @property
+    def counted(self) -> Float[Tensor, " N"]:
+        """Weights, also where each row counts once."""
+        return torch.ones_like(self.values[:, 0], dtype=torch.float32) if self.weights is None else self.weights
+
+    @property
     def shown(self) -> Bool[Tensor, "N D"]:
         """Observed cells, also where none is missing."""
         return torch.ones_like(self.values, dtype=torch.bool) if self.observed is None else self.observed
@@ -175,17 +180,18 @@ def data_mean(x: Shaped[Tensor, "N D"], levels: Sequence[int] | None = None) -> 
         tensor([0.5000, 1.0000])
     """
     check_tensor(x)
-    return column_means(x.split(part_size(x)), (2,) * x.shape[1] if levels is None else levels)
+    parts = ((part, x.new_ones(len(part))) for part in x.split(part_size(x)))
+    return column_means(parts, (2,) * x.shape[1] if levels is None else levels)
 
 
-def column_means(parts: Iterable[Shaped[Tensor, "_ D"]], levels: Sequence[int]) -> Float[Tensor, " C"]:
-    """Return the `data_mean` of rows that come in parts."""
+def column_means(parts: Iterable[tuple[Tensor, Tensor]], levels: Sequence[int]) -> Float[Tensor, " C"]:
+    """Return the `data_mean` of rows that come in parts, each with the weights of its rows."""
     variables = variables_of(levels)
     total = count = torch.zeros((), dtype=torch.float64)
-    for x in parts:
-        missing = variables.expand(x.isnan())
-        total = total + variables.encode(x).to(torch.float64).masked_fill(missing, 0).sum(0)
-        count = count + (~missing).sum(0)
+    for x, weights in parts:
+        missing, counted = variables.expand(x.isnan()), weights.to(torch.float64)
+        total = total + counted @ variables.encode(x).to(torch.float64).masked_fill(missing, 0)
+        count = count + counted @ (~missing).to(torch.float64)
     return torch.div(total, count).to(torch.float32)
 
 

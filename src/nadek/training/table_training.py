@@ -123,7 +123,8 @@ def fit_table(
         raise ValueError("memory: expected a model of every ordering, found one that knows one only")
     device = rows.values.device
     weights = torch.Generator().manual_seed(recipe.seed)
-    mean = column_means(map(_levels, rows.parts()), recipe.model.levels or (2,) * recipe.model.n_variables)
+    parts = ((_levels(part), part.counted.cpu()) for part in rows.parts())
+    mean = column_means(parts, recipe.model.levels or (2,) * recipe.model.n_variables)
     network = build(recipe.model, mean, generator=weights).to(device)
     if recipe.model.factors and resume is None:
         assert isinstance(network, IterativeNADE)
