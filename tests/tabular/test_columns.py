@@ -781,7 +781,8 @@ def test_numbers_on_a_grid_are_drawn_on_it(first, grid, decimals, n_different):
         found = np.round(numbers * 10**decimals)
         np.testing.assert_array_equal(np.round(found / 10**decimals, decimals), numbers)  # 19.99, not 19.99000000002
         assert not ((found - first) % grid).any()
-        assert found.min() >= units.min() and found.max() <= units.max()
+        assert found.min() >= units.min()
+        assert found.max() <= units.max()
     np.testing.assert_array_equal(encode(column, drawn[0], name="x"), codes)
     beside = np.append(units, units[0] + 1)
     assert infer(np.round(beside / 10**decimals, decimals), name="x", kind="numeric").grid is None
