@@ -93,7 +93,15 @@ def test_weights_count():
     x, wide = rows(600, (2.0, 1.0, 1.0)), rows(600, (0.5, 1.0, 1.0))
     weights = torch.cat([torch.full((600,), 2.0), torch.zeros(600)])
     model = fitted(torch.cat([x, wide]), weights=weights)
-    assert model.config.sharpness[0] == pytest.approx(2, rel=0.25)
+    assert float(factors(model)[0]) == pytest.approx(2, rel=0.25)
+
+
+def test_few_heavy_rows_change_little():
+    """Three among a thousand light ones; alone these would make it sharp."""
+    x = torch.cat([rows(3, (0.5, 1.0, 1.0)), rows(1000, (2.5, 1.0, 1.0))])
+    weights = torch.cat([torch.full((3,), 1e6), torch.ones(1000)])
+    sharpness = fitted(x, weights=weights / weights.mean()).config.sharpness
+    assert np.log(sharpness) == pytest.approx(np.zeros(3), abs=0.5)
 
 
 def test_a_fitted_estimator_keeps_its_sharpness(tmp_path):

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import nadek
+from nadek.estimators.fitting import split_rows
 from nadek.training import Phase
 from nadek.training.costs import prepare_validation, validation_costs
 
@@ -69,6 +70,28 @@ def test_a_weighted_survey_is_that_of_the_population(table):
     expected = np.average(table, axis=0, weights=weights)
     assert [p[j][0, 1] for j in range(3)] == pytest.approx(expected, abs=0.06)
     assert abs(expected - table.mean(0)).max() > 0.2
+
+
+@pytest.mark.parametrize("weights", [np.repeat([1.0, 32.0, 5.0], [700, 30, 270]), np.geomspace(1, 1e6, 1000)])
+def test_heavy_rows_are_held_out_as_often_as_others(weights):
+    weights = np.random.default_rng(0).permutation(weights)
+    train, held_out = split_rows(np.zeros((1000, 2)), 0.1, seed=1, weights=weights)
+    assert len(held_out) == 100
+    assert np.array_equal(np.sort(np.append(train, held_out)), np.arange(1000))
+    for least in np.quantile(weights, [0.2, 0.5, 0.8, 0.97]):
+        assert (weights[held_out] >= least).sum() == pytest.approx((weights >= least).sum() / 10, abs=1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_numbers_of_few_heavy_rows_are_those_of_the_population(seed):
+    rng = np.random.default_rng(seed)
+    heavy = rng.random(1000) < 0.03
+    x = np.where(heavy, rng.normal(8, 1, 1000), rng.normal(size=1000)).round(3)
+    weights = np.where(heavy, 32.0, 1.0)
+    table = np.column_stack([x, rng.integers(0, 2, 1000)])
+    model = nadek.NADEkImputer(max_iter=60, random_state=0).fit(table, sample_weight=weights)
+    p = model.predict_missing_proba(np.full((1, 2), np.nan))[0][0]
+    assert p @ model.levels_[0] == pytest.approx(np.average(x, weights=weights), abs=1.0)
 
 
 @pytest.mark.parametrize(

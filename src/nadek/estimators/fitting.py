@@ -49,7 +49,7 @@ def fit_codes(
     seeds = [int(seed) for seed in rng.randint(np.iinfo(np.int32).max, size=3)]
     fraction = options["validation_fraction"] if options["early_stopping"] and validation is None else 0.0
     split_seed = seeds[0] if split_seed is None else split_seed
-    train, held_out = split_rows(codes, fraction, split_seed)
+    train, held_out = split_rows(codes, fraction, split_seed, weights)
     others = codes[held_out] if validation is None else validation
     recipe = recipe_for(options, max(1, len(train)), columns, purpose=purpose, device=device)
     recipe = replace(recipe, seed=seeds[2], training=replace(recipe.training, seed=seeds[1]))
@@ -84,15 +84,22 @@ def _factors(weights: Float[np.ndarray, " N"], device: torch.device) -> Float[Te
 
 
 def split_rows(
-    codes: Float[np.ndarray, "N D"], fraction: float, seed: int
+    codes: Float[np.ndarray, "N D"], fraction: float, seed: int, weights: Float[np.ndarray, " N"] | None = None
 ) -> tuple[Int[np.ndarray, " T"], Int[np.ndarray, " V"]]:
-    """Choose rows to train on and to hold out; each column keeps a training value."""
+    """Choose rows to train on and to hold out; each column keeps a training value.
+
+    Of rows that count differently, as large a part of the heavy ones is held out as of the light ones.
+    """
     observed = ~np.isnan(codes)
     rows = np.random.default_rng(seed).permutation(np.flatnonzero(observed.any(1)))
     n_held_out = int(np.ceil(fraction * len(rows)))
     if n_held_out >= len(rows):
         n_held_out = 0
-    held_out, train = rows[:n_held_out], rows[n_held_out:]
+    places = np.arange(n_held_out)
+    if weights is not None and n_held_out and weights.min() < weights.max():
+        rows = rows[weights[rows].argsort(kind="stable")]
+        places = (2 * places + 1) * len(rows) // (2 * n_held_out)
+    held_out, train = rows[places], np.delete(rows, places)
     needed = needed_rows(torch.from_numpy(observed), torch.from_numpy(held_out)).numpy()
     return np.sort(np.concatenate([train, held_out[needed]])), np.sort(held_out[~needed])
 

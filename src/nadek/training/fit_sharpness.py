@@ -68,17 +68,19 @@ def fit_sharpness(
     nodes = np.cos(np.pi * (np.arange(N_NODES) + 0.5) / N_NODES)  # Chebyshev's: no wiggles between them
     numbers = [j for j, single in enumerate(knots) if single is not None]
     costs = np.zeros((N_NODES, len(FOCUSES), len(numbers)))
+    counted = chosen.counted
+    n_effective = float(counted.sum() ** 2 / counted.square().sum())  # few heavy rows say little (Kish 1965)
     for index, j in enumerate(numbers):
         where = hidden[:, j].nonzero().squeeze(1)
         variable = torch.full_like(where, j)
         scores, codes = variables.scores(logits[where], variable), x[where, j]
-        weight = 1.0 if validation.rows.weights is None else validation.rows.weights[where]
+        weight = validation.rows.counted[where]
         for (place, node), (at, focus) in product(enumerate(nodes), enumerate(FOCUSES)):
             densities.focus = focus
             densities.sharpness.fill_(MOST**node)
             log_p = variables.log_prob(scores, codes, variable)
             log_p = weight * torch.logaddexp(log_p, log_p.new_tensor(ERRONEOUS))
-            costs[place, at, index] = -float(log_p.double().sum()) * len(chosen.values) / len(x)
+            costs[place, at, index] = -float(log_p.double().sum()) * n_effective / len(x)
     exponents = np.linspace(-1, 1, N_FACTORS)
     between = chebval(exponents, chebfit(nodes, costs.reshape(N_NODES, -1), N_NODES - 1))
     at, places = _most_probable(between.reshape(*costs.shape[1:], N_FACTORS), exponents * math.log(MOST))
