@@ -154,9 +154,7 @@ class RunOptions:
         float,
         typer.Option("--save-every", min=0.0, help="Seconds between savings of what --resume needs; 0: each epoch."),
     ] = 15.0
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what each column is taken for, and why; train nothing.")
-    ] = False
+    dry_run: Annotated[bool, option("--dry-run", "Show what each column is taken for, and why; train nothing.")] = False
     tensorboard: Annotated[
         Path | None,
         option("--tensorboard", "Folder for curves to see in TensorBoard.", parser=some_folder, metavar="<path>"),
