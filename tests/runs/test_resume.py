@@ -216,11 +216,11 @@ def test_interrupted_epoch_restarts():
     states = []
 
     class Interrupted(type(rows(1, 0))):
-        def batch(self, index):
+        def select(self, index):
             """The usual minibatch, unless the user presses Ctrl-C."""
             if len(states) == 3 and isinstance(index, torch.Tensor) and len(index) < 15:  # the last of the third epoch
                 raise KeyboardInterrupt
-            return super().batch(index)
+            return super().select(index)
 
     with pytest.raises(KeyboardInterrupt):
         fit(deep(0), Interrupted(*rows(40, 1)), rows(20, 2), config=config(), save_state=states.append, save_every=0.0)

@@ -280,11 +280,11 @@ def test_a_single_minibatch_counts():
 class Watched(Rows):
     """Rows that write down their minibatches."""
 
-    def batch(self, rows):
+    def select(self, rows):
         """The usual minibatch, written down; the check at the end takes a slice, and repeats a copy."""
         if isinstance(rows, torch.Tensor) and hasattr(self, "minibatches"):
             self.minibatches.append(rows.tolist())
-        return super().batch(rows)
+        return super().select(rows)
 
 
 def batches(epochs, **options):
