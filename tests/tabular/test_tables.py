@@ -15,12 +15,12 @@ import pytest
 
 from nadek.tabular.csv import CsvFormat, check_header
 from nadek.tabular.files import SUFFIXES, read_batches
-from nadek.tabular.files import read_file as read
 from nadek.tabular.names import places_of
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
 from nadek.tabular.text_cells import Spelling
 from nadek.tabular.writeback import filled_column
+from support.tables import read_file as read
 from support.tables import read_matrix, write_table
 
 NAN = float("nan")
