@@ -42,9 +42,9 @@ DataDir = Annotated[Path | None, option("--data-dir", "Folder of the known data 
 LARGEST_SEED = 2**32 - 1
 """As in scikit-learn; its multiples for generators fit 64 bits."""
 Seed = Annotated[int, typer.Option("--seed", min=0, max=LARGEST_SEED, help="Seed of everything random.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+Json = Annotated[bool, option("--json", "Print the result as JSON.")]
+Quiet = Annotated[bool, option("--quiet -q", "No progress, no messages.")]
+Force = Annotated[bool, option("--force", "Replace what is there.")]
 Orderings = Annotated[int, typer.Option("--orderings", min=1, help="Number of random orderings.")]
 Spread = Annotated[bool, option("--spread", "Models of images: orderings that spread out.")]
 

@@ -123,7 +123,7 @@ class ColumnOptions:
 class RowOptions(FileOptions):
     """Options about the rows of a training."""
 
-    validation: Annotated[str | None, typer.Option("--validation", help="Table to choose the best epoch by.")] = None
+    validation: Annotated[str | None, option("--validation", "Table to choose the best epoch by.")] = None
     validation_fraction: Annotated[float, typer.Option(help="Part of a table held out where no other is given.")] = 0.1
 
     def read(self, data: str, columns: ColumnOptions, seed: int) -> tuple[Source, Source | None]:
@@ -149,7 +149,7 @@ class RowOptions(FileOptions):
 class RunOptions:
     """Options about the folder of a training."""
 
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished training.")] = False
+    resume: Annotated[bool, option("--resume", "Go on with an unfinished training.")] = False
     save_every: Annotated[
         float,
         typer.Option("--save-every", min=0.0, help="Seconds between savings of what --resume needs; 0: each epoch."),
