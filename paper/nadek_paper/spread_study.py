@@ -24,7 +24,6 @@ from nadek_paper.trainings import Training
 from nadek_paper.workspace import CHOICE_SEED, Workspace, read_config, some_rows
 
 NAME = "spread"
-KINDS = ("random", "spread")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +121,7 @@ def orderings_along(saved: SavedModel, train: Tensor, n: int) -> dict[str, Tenso
     distances = information_distances(train, model.levels) if shape is None else image_distances(shape)
     random = random_orderings(n, model.n_variables, generator=torch.Generator().manual_seed(CHOICE_SEED))
     spread = spread_orderings(n, distances, generator=torch.Generator().manual_seed(CHOICE_SEED))
-    return dict(zip(KINDS, (random, spread), strict=True))
+    return {"random": random, "spread": spread}
 
 
 def _line(case: Case, scores: dict[Case, Tensor], n_variables: int) -> Record:

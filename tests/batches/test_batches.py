@@ -89,17 +89,14 @@ def test_batches_are_scored_as_the_streamed_table(model, people, tmp_path):
 
 
 def test_equal_rows_of_other_ids_get_other_draws(model):
-    batch = pa.table({"id": range(50), **{name: pa.nulls(50, pa.string()) for name in NAMES[:2]}})
-    others = {name: pa.nulls(50, kind) for name, kind in zip(NAMES[2:], TYPES[2:], strict=True)}
-    batch = pa.table({**dict(zip(batch.column_names, batch.columns, strict=True)), **others})
+    kinds = (pa.string(), pa.string(), pa.float64(), pa.int8(), pa.bool_(), pa.int64())
+    empty = {name: pa.nulls(50, kind) for name, kind in zip(NAMES, kinds, strict=True)}
+    batch = pa.table({"id": range(50), **empty})
     impute = BatchImputer(model, "id")
     ages = impute(batch)["age"].to_pylist()
     assert len(set(ages)) > 40
     assert impute(batch.slice(20, 1))["age"].to_pylist() == ages[20:21]
     assert BatchImputer(model, "id", seed=1)(batch)["age"].to_pylist() != ages
-
-
-TYPES = (pa.string(), pa.string(), pa.float64(), pa.int8(), pa.bool_(), pa.int64())
 
 
 def test_functions_travel(model, people):

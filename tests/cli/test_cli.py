@@ -176,14 +176,10 @@ def recipe(tmp_path):
     return tmp_path / "recipe.toml"
 
 
-def config_of(folder):
-    return load_saved(folder).metrics["config"]
-
-
 def test_options_override_the_recipe(recipe, tmp_path):
     options = ("--steps", "2", "--lr", "0.25", "--seed", "9", "--epochs", "2", "--batch-size", "50")
     ok("fit", "digits", "-o", tmp_path / "model", "--config", recipe, *options, "-q")
-    config = config_of(tmp_path / "model")
+    config = load_saved(tmp_path / "model").metrics["config"]
     assert (config["seed"], config["training"]["seed"]) == (9, 9)
     assert config["model"]["steps"] == 2
     assert config["model"]["core"]["kind"] == "residual"

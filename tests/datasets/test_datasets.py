@@ -35,12 +35,8 @@ def bits(rows, dim, seed=0):
     return (np.random.default_rng(seed).random((rows, dim)) < 0.4).astype(np.uint8)
 
 
-def as_text(values, separator=" "):
-    """Rows of 0 and 1 as text, built without a loop."""
-    text = np.full((values.shape[0], 2 * values.shape[1]), ord(separator), dtype=np.uint8)
-    text[:, ::2] = values + ord("0")
-    text[:, -1] = ord("\n")
-    return text.tobytes()
+def as_text(values):
+    return "".join(" ".join(map(str, row)) + "\n" for row in values.tolist()).encode()
 
 
 # A small made-up data set, in each of the published forms
@@ -64,10 +60,8 @@ TOY = toy_source(TEXTS)
 
 def at(url, source):
     """A source whose published files lie at another address."""
-    names = [public.rsplit("/", 1)[-1] for public in source.published]
-    return replace(
-        source, published=dict(zip([f"{url}/{name}" for name in names], source.published.values(), strict=True))
-    )
+    published = {f"{url}/{public.rsplit('/', 1)[-1]}": digest for public, digest in source.published.items()}
+    return replace(source, published=published)
 
 
 @pytest.fixture

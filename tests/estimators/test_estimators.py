@@ -1213,6 +1213,10 @@ def test_other_models_flag_all_columns(tmp_path):
     assert not holes(imputer.transform(people())).any()
     flags = imputer.set_params(add_indicator=True).transform(people()).iloc[:, people().shape[1] :]
     np.testing.assert_array_equal(flags, people().isna())
+    with pytest.raises(ValueError, match="found no threshold in the folder"):
+        nadek.NADEkOutlierDetector.load(tmp_path / "density")
+    with pytest.raises(FileNotFoundError):
+        nadek.NADEk.load(tmp_path / "nothing")
 
 
 # --- outliers -------------------------------------------------------------------------------------------------------
@@ -1678,24 +1682,12 @@ def test_model_of_text_array_is_saved(tmp_path):
     assert drawn.tolist() == model.sample(4, random_state=0).tolist()
 
 
-def test_imputer_is_saved(tmp_path, copies):
-    table = np.insert(copies, 1, np.nan, axis=1)
-    table[::3, 0] = np.nan
-    imputer = nadek.NADEkImputer(**QUICK, keep_empty_features=True, add_indicator=True).fit(table)
-    loaded = reloaded(imputer, tmp_path / "imputer")
-    np.testing.assert_array_equal(loaded.transform(table), imputer.transform(table))
-    nadek.NADEk(**QUICK).fit(copies).save(tmp_path / "density")
-    with pytest.raises(ValueError, match="found no threshold in the folder"):
-        nadek.NADEkOutlierDetector.load(tmp_path / "density")
-    with pytest.raises(FileNotFoundError):
-        nadek.NADEk.load(tmp_path / "nothing")
-
-
 @pytest.mark.parametrize("named", [True, False])
 def test_empty_columns_need_an_imputer(named, tmp_path, copies):
     table = np.insert(copies, 1, np.nan, axis=1)
+    table[::3, 0] = np.nan
     table = pd.DataFrame(table, columns=["a", "e", "b", "c"]) if named else table
-    imputer = nadek.NADEkImputer(**QUICK, keep_empty_features=True).fit(table)
+    imputer = nadek.NADEkImputer(**QUICK, keep_empty_features=True, add_indicator=True).fit(table)
     loaded = reloaded(imputer, tmp_path / "model")
     np.testing.assert_array_equal(loaded.transform(table), imputer.transform(table))
     for estimator in (nadek.NADEk, nadek.NADEkOutlierDetector):

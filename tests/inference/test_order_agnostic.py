@@ -174,16 +174,11 @@ def test_reduced_precision_keeps_row_weights(dtype, tilt):
 
 # Dropout
 
-CORES = {
-    "deep": DeepConfig(hidden=(16, 16), dropout=0.5),
-    "residual": ResidualConfig(width=16, dropout=0.5),
-}
 
-
-@pytest.fixture(params=list(CORES))
+@pytest.fixture(params=[DeepConfig(hidden=(16, 16), dropout=0.5), ResidualConfig(width=16, dropout=0.5)])
 def dropping(request, generator):
     """A model with dropout, rows and masks."""
-    model = IterativeNADE(ModelConfig(n_variables=6, core=CORES[request.param], steps=2), generator=generator)
+    model = IterativeNADE(ModelConfig(n_variables=6, core=request.param, steps=2), generator=generator)
     x = torch.from_numpy(reference.all_rows((2,) * 6))
     return model, x, PAPER.sample(torch.ones(x.shape, dtype=torch.bool), generator=generator)
 
@@ -213,6 +208,5 @@ def test_dropout_drops_its_rate(rate, generator):
 def test_own_rows_are_those_of_all(own):
     observed = torch.rand(16_400, 3, generator=seeded()) < 0.8
     observed[:, 0] = True
-    masks = MaskDistribution(stratified=True)
-    everything, some = (masks.sample(observed, generator=seeded(1), own=rows) for rows in (slice(None), own))
+    everything, some = (STRATIFIED.sample(observed, generator=seeded(1), own=rows) for rows in (slice(None), own))
     assert torch.equal(some, everything[own])

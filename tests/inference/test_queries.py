@@ -1,11 +1,11 @@
 """What else a model can be asked, against enumeration of all rows (float64)."""
 
-import inspect
 import itertools
 import math
 import re
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from inspect import unwrap  # what users call, whose annotations nobody checks
 
 import numpy as np
 import pytest
@@ -407,11 +407,6 @@ def test_wrong_inputs_are_named():
             ask()
 
 
-def behind_the_hook(function):
-    """What users call, whose annotations nobody checks."""
-    return inspect.unwrap(function)
-
-
 OWN = r"^dtype: expected torch\.float64 \(the model's own, as None\), found "
 
 
@@ -422,9 +417,9 @@ def test_dtype_must_suit_the_model(few):
     x = rows(exact)[: FEW_ROWS if few else None]
     ordering, given = torch.tensor([2, 0, 3, 1]), torch.tensor([True, False, False, True])
     asked = [
-        *(partial(behind_the_hook(log_prob), ordering=ordering, decoder=d) for d in ("full", "batched", "incremental")),
-        partial(behind_the_hook(log_prob), orderings=ordering[None]),
-        partial(behind_the_hook(log_prob), given=given, orderings=ordering[None]),
+        *(partial(unwrap(log_prob), ordering=ordering, decoder=d) for d in ("full", "batched", "incremental")),
+        partial(unwrap(log_prob), orderings=ordering[None]),
+        partial(unwrap(log_prob), given=given, orderings=ordering[None]),
     ]
     for ask in asked:
         assert torch.equal(ask(exact, x, dtype=torch.float64), ask(exact, x))
@@ -446,11 +441,11 @@ def test_unsupported_dtypes_are_refused(dtype):
     model = build("mixed", 4)
     x, ordering = rows(model)[:3].to(dtype), torch.arange(4)
     for ask in (
-        lambda: behind_the_hook(log_prob)(model, x, ordering=ordering),
-        lambda: behind_the_hook(explain_cells)(model, x),
-        lambda: behind_the_hook(level_probabilities)(model, x),
-        lambda: behind_the_hook(reconstruction_probabilities)(model, x),
-        lambda: behind_the_hook(prepare)(x, levels=model.levels),
+        lambda: unwrap(log_prob)(model, x, ordering=ordering),
+        lambda: unwrap(explain_cells)(model, x),
+        lambda: unwrap(level_probabilities)(model, x),
+        lambda: unwrap(reconstruction_probabilities)(model, x),
+        lambda: unwrap(prepare)(x, levels=model.levels),
     ):
         with pytest.raises(TypeError, match=f"^x: expected numbers in one of bool, uint8, .*, found {dtype}"):
             ask()
@@ -470,7 +465,7 @@ def test_codes_that_would_be_rounded_are_refused(ask):
 @pytest.mark.parametrize("steps", [0, -1, 2.5, True])
 def test_numbers_of_steps_are_whole_and_above_0(steps):
     with pytest.raises(ValueError, match=rf"^steps: expected a whole number of at least 1, found {steps}"):
-        behind_the_hook(IterativeNADE.steps_or)(build("mixed", 4), steps)
+        unwrap(IterativeNADE.steps_or)(build("mixed", 4), steps)
     for model in (build("mixed", 4), ImageNetwork(ImageConfig(image_shape=(2, 2), channels=(4,), dense=0))):
         with pytest.raises(ValueError, match=r"^steps: expected a whole number of at least 1, found 0"):
             model(torch.ones(1, 4), torch.ones(1, 4) > 0, steps=0)
@@ -478,7 +473,7 @@ def test_numbers_of_steps_are_whole_and_above_0(steps):
 
 def test_unknown_options_are_those_of_the_function_asked():
     with pytest.raises(TypeError, match=r"^expected options of log_prob, found chunks, orders"):
-        behind_the_hook(log_prob)(build("mixed", 4), torch.zeros(1, 4), orders=2, chunks=1)
+        unwrap(log_prob)(build("mixed", 4), torch.zeros(1, 4), orders=2, chunks=1)
 
 
 @pytest.mark.parametrize(("count", "found"), [(2.0, "2.0"), (2.5, "2.5"), (True, "True"), ("2", "'2'"), (None, "None")])
@@ -486,13 +481,13 @@ def test_counts_must_be_whole_numbers(count, found, generator):
     model, ordering = build("nade-5 1hl", 3), torch.arange(3)
     x = torch.zeros(2, 3)
     asked = {
-        "n_samples": lambda count: behind_the_hook(sample)(model, count),
-        "width": lambda count: behind_the_hook(beam)(model, x, width=count),
-        "n_masks": lambda count: behind_the_hook(estimate_log_prob)(model, x, n_masks=count),
-        "chunk": lambda n: behind_the_hook(log_prob)(model, x, ordering=ordering, chunk=n, decoder="batched"),
+        "n_samples": lambda count: unwrap(sample)(model, count),
+        "width": lambda count: unwrap(beam)(model, x, width=count),
+        "n_masks": lambda count: unwrap(estimate_log_prob)(model, x, n_masks=count),
+        "chunk": lambda n: unwrap(log_prob)(model, x, ordering=ordering, chunk=n, decoder="batched"),
     }
     if not isinstance(count, str | None):
-        asked["orderings"] = lambda count: behind_the_hook(as_orderings)(model, count, generator=generator)
+        asked["orderings"] = lambda count: unwrap(as_orderings)(model, count, generator=generator)
     for name, ask in asked.items():
         ask(np.int64(2))
         with pytest.raises(TypeError, match=f"^{name}: expected a whole number, found {re.escape(found)}$"):

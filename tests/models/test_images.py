@@ -113,7 +113,7 @@ def test_odd_image_sizes_work(shape, steps):
     missing = some_missing(x)
     outputs = model(x, missing)
     assert [logits.shape for logits in outputs] == [(6, D)] * steps
-    model(x.masked_fill(missing, torch.nan), missing)[-1].isfinite().all()
+    assert model(x.masked_fill(missing, torch.nan), missing)[-1].isfinite().all()
     step_costs(model, x, missing)[-1].mean().backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
 

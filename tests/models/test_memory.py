@@ -261,15 +261,15 @@ def fitted(estimator, X, **options):
 
 
 @pytest.mark.slow
-def test_imputer_keeps_useful_memory_only():
+def test_imputer_keeps_useful_memory_only(capsys):
     X = again_and_again(600)
-    imputer = fitted(NADEkImputer, X)
+    imputer = fitted(NADEkImputer, X, verbose=1)
+    assert "memory of 30 rows  validation" in capsys.readouterr().out
     assert isinstance(imputer.network_, MemoryModel)
     assert imputer.network_.config.n_rows == 30
     noise = np.random.default_rng(0).integers(0, 2, (600, 14)).astype(float)
-    assert isinstance(
-        NADEkImputer(max_iter=40, training={"width": 16}, random_state=0).fit(noise).network_, IterativeNADE
-    )
+    assert isinstance(fitted(NADEkImputer, noise, max_iter=40, verbose=1).network_, IterativeNADE)
+    assert capsys.readouterr().out.endswith("with it: left out\n")
     assert isinstance(fitted(NADEkImputer, X, memory=False).network_, IterativeNADE)
     assert isinstance(fitted(NADEkImputer, X[:300]).network_, IterativeNADE)  # too few are held out to tell
     assert isinstance(fitted(NADEk, X).network_, IterativeNADE)
@@ -343,15 +343,6 @@ def test_saving_rows_that_nobody_asked_to_keep_warns(tmp_path):
     with pytest.warns(UserWarning, match=r": the model holds \d+ different rows of the training table; memory=False"):
         imputer.save(tmp_path / "model")
     fitted(NADEkImputer, again_and_again(100)).save(tmp_path / "model")  # too few are held out for a memory
-
-
-@pytest.mark.slow
-def test_verbose_fit_reports_memory(capsys):
-    fitted(NADEkImputer, again_and_again(600), verbose=1)
-    assert "memory of 30 rows  validation" in capsys.readouterr().out
-    noise = np.random.default_rng(0).integers(0, 2, (600, 14)).astype(float)
-    NADEkImputer(max_iter=40, training={"width": 16}, random_state=0, verbose=1).fit(noise)
-    assert capsys.readouterr().out.endswith("with it: left out\n")
 
 
 # Command line

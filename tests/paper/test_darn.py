@@ -1,6 +1,5 @@
 """Deep autoregressive networks: likelihoods, bound and gradients against enumeration, and rows of them."""
 
-import sys
 from dataclasses import replace
 
 import pytest
@@ -190,7 +189,7 @@ def test_record_is_near_exact_likelihood(done):
 
 def test_finished_darn_is_not_rerun(done, monkeypatch):
     folder, row, record = done
-    monkeypatch.setattr(sys.modules["nadek_paper.darn_study"], "sampled_scores", forbidden)
+    monkeypatch.setattr("nadek_paper.darn_study.sampled_scores", forbidden)
     assert run_row(row, "modern", workspace_in(folder), watch=Watched(forbidden)) == record
 
 

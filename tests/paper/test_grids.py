@@ -3,8 +3,6 @@
 import fcntl
 import json
 import os
-import shutil
-import sys
 from dataclasses import replace
 
 import pytest
@@ -21,10 +19,7 @@ from nadek_paper.grids.table import grid_tables, mean_over_seeds
 from nadek_paper.report import write_report
 from nadek_paper.studies import run_study, write_record
 from nadek_paper.workspace import RECIPES, RESULTS, some_rows
-from support.paper_rows import forbidden, recipe_text, workspace_in, write_recipe
-
-STUDY = sys.modules["nadek_paper.grids.study"]
-TRAININGS = sys.modules["nadek_paper.trainings"]
+from support.paper_rows import StopError, forbidden, recipe_text, stop, workspace_in, write_recipe
 
 TOML = recipe_text("grid")
 
@@ -139,8 +134,8 @@ def test_cell_scores_are_exact_likelihoods(done):
 
 def test_finished_cells_are_not_rerun(done, monkeypatch):
     folder, grid, record = done
-    monkeypatch.setattr(TRAININGS, "train", forbidden)
-    monkeypatch.setattr(STUDY, "score", forbidden)
+    monkeypatch.setattr("nadek_paper.trainings.train", forbidden)
+    monkeypatch.setattr("nadek_paper.grids.study.score", forbidden)
     assert run_grid(grid, workspace_in(folder), only="digits-deep-*") == record
     with pytest.raises(AssertionError):
         run_grid(grid, workspace_in(folder))
@@ -153,7 +148,7 @@ def test_two_processes_share_a_record(tmp_path, monkeypatch):
     names = [cell.name for cell in grid.cells if "-k1-" in cell.name]
 
     def slow(device):
-        monkeypatch.setattr(STUDY, "provenance", provenance)
+        monkeypatch.setattr("nadek_paper.grids.study.provenance", provenance)
         run_grid(grid, workspace, only="digits-block-k1-*")
         return provenance(device)
 
@@ -165,8 +160,8 @@ def test_two_processes_share_a_record(tmp_path, monkeypatch):
         alone.append(path)
         write_record(path, record, **options)
 
-    monkeypatch.setattr(STUDY, "provenance", slow)
-    monkeypatch.setattr(STUDY, "write_record", watched)
+    monkeypatch.setattr("nadek_paper.grids.study.provenance", slow)
+    monkeypatch.setattr("nadek_paper.grids.study.write_record", watched)
     assert list(run_grid(grid, workspace, only="digits-deep-k1-*")["cells"]) == names
     assert len(alone) == 4
     assert os.listdir(tmp_path / "results") == ["grid-which.json"]
@@ -177,20 +172,18 @@ def test_interrupted_cell_is_completed(stage, tmp_path, monkeypatch):
     grid, workspace = replace(write_grid(tmp_path), keep=False), workspace_in(tmp_path)
     folder = training_of_cell(grid, grid.cells[0], workspace).folder
 
-    def stop(*_, **__):
-        raise KeyboardInterrupt
-
     def half(folder, **_):
         (folder / "metrics.json").unlink()
-        raise KeyboardInterrupt
+        raise StopError
 
     with monkeypatch.context() as stopped:
-        stopped.setattr(STUDY, "write_record", stop) if stage == "writing" else stopped.setattr(shutil, "rmtree", half)
-        with pytest.raises(KeyboardInterrupt):
+        replaced = ("nadek_paper.grids.study.write_record", stop) if stage == "writing" else ("shutil.rmtree", half)
+        stopped.setattr(*replaced)
+        with pytest.raises(StopError):
             run_grid(grid, workspace, only=grid.cells[0].name)
     assert folder.is_dir()
     with monkeypatch.context() as again:
-        again.setattr(TRAININGS, "train", forbidden)  # what was trained is not lost
+        again.setattr("nadek_paper.trainings.train", forbidden)  # what was trained is not lost
         assert list(run_grid(grid, workspace, only=grid.cells[0].name)["cells"]) == [grid.cells[0].name]
     workspace.record("grid-which").unlink()
     run_grid(grid, workspace, only=grid.cells[0].name)  # what was left is no model, and in nobody's way
@@ -202,12 +195,12 @@ def test_two_processes_share_a_cell(tmp_path, monkeypatch):
     only, folder = grid.cells[0].name, training_of_cell(grid, grid.cells[0], workspace).folder
 
     def other(*scored):
-        monkeypatch.setattr(STUDY, "score", score)
+        monkeypatch.setattr("nadek_paper.grids.study.score", score)
         run_grid(grid, workspace, only=only)
         assert not folder.exists()
         return score(*scored)
 
-    monkeypatch.setattr(STUDY, "score", other)
+    monkeypatch.setattr("nadek_paper.grids.study.score", other)
     assert list(run_grid(grid, workspace, only=only)["cells"]) == [only]
     assert not folder.exists()
 
@@ -245,7 +238,7 @@ def test_divergence_is_recorded(tmp_path, monkeypatch):
     def diverge(*_, **__):
         raise TrainingDivergedError("too fast", [])
 
-    monkeypatch.setattr(TRAININGS, "train", diverge)
+    monkeypatch.setattr("nadek_paper.trainings.train", diverge)
     record = run_grid(grid, workspace_in(tmp_path), only="*-k1-s0")
     assert record["cells"]["digits-deep-k1-s0"]["diverged"] is True
     assert mean_over_seeds(record["cells"], {"core": "deep", "k": "k1"}) is None

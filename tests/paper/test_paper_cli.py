@@ -1,7 +1,6 @@
 """The command line ``nadek-paper``: rows, cells, spreads, messages and mistakes."""
 
 import json
-import sys
 from unittest import mock
 
 import pytest
@@ -9,8 +8,6 @@ import pytest
 from nadek_paper.cli import make_app
 from nadek_paper.workspace import RECIPES
 from support.paper_rows import CITED, RBM, TOML, paper, write_recipe, write_row
-
-TRAININGS = sys.modules["nadek_paper.trainings"]
 
 
 @pytest.fixture
@@ -66,7 +63,7 @@ def test_quick_look_is_called_so(folder):
 
 
 def test_interruption_names_the_next_step(folder):
-    with mock.patch.object(TRAININGS, "train", side_effect=KeyboardInterrupt):
+    with mock.patch("nadek_paper.trainings.train", side_effect=KeyboardInterrupt):
         code, out, err = paper("table9", "--quiet", folder=folder)
     assert (code, out) == (130, "")
     assert err == f"nadek: stopped; what was done is kept in {folder / 'runs'}: give the same command to go on\n"

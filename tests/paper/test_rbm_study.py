@@ -3,7 +3,6 @@
 import copy
 import json
 import math
-import sys
 from dataclasses import replace
 
 import pytest
@@ -27,17 +26,18 @@ from nadek_paper.rows import names_rbm, read_row, read_table, tables
 from nadek_paper.studies import run_study
 from nadek_paper.workspace import RECIPES, Workspace
 from support.paper_rows import (
+    StopError,
     Watched,
     exact_log_partition,
     forbidden,
     recipe_text,
     run_row,
+    stop,
     workspace_in,
     write_recipe,
 )
 
 SHIPPED = [row for table in tables(RECIPES) for row in read_table(RECIPES / table) if row.rbm is not None]
-RBM_STUDY = sys.modules["nadek_paper.rbm_study"]
 
 ROW = recipe_text("rbm")
 STUDY = recipe_text("meanfield")
@@ -76,8 +76,8 @@ def test_estimate_is_near_exact_likelihood_of_an_rbm(done):
 
 def test_finished_rbm_is_not_rerun(done, monkeypatch):
     folder, row, record = done
-    monkeypatch.setattr(RBM_STUDY, "fit_rbm", forbidden)
-    monkeypatch.setattr(RBM_STUDY, "log_partition", forbidden)
+    monkeypatch.setattr("nadek_paper.rbm_study.fit_rbm", forbidden)
+    monkeypatch.setattr("nadek_paper.rbm_study.log_partition", forbidden)
     assert run_row(row, "modern", workspace_in(folder)) == record
 
 
@@ -92,7 +92,7 @@ def chosen(folder, costs, monkeypatch, on_epoch=lambda epoch: epoch):
     def constant(machine, *_, **__):
         return Estimate(next(left) + machine.log_weight(valid).mean().item(), 0.0)
 
-    monkeypatch.setattr(RBM_STUDY, "log_partition", constant)
+    monkeypatch.setattr("nadek_paper.rbm_study.log_partition", constant)
     job = RBMTraining.of(row, workspace_in(folder))
     state = job.trained(on_epoch=lambda epoch: epochs.append(on_epoch(epoch)))
     return job, state.result, state.curve, epochs
@@ -211,14 +211,11 @@ def test_resumed_training_keeps_its_start(tmp_path):
     )
     x, began = open_data("digits", split="train").x[:50], []
 
-    def stop(epoch):
-        raise KeyboardInterrupt
-
     def carry_on(**options):
         begin = Beginning(began.append, lambda: None)
         train(recipe, tmp_path / "model", Source(x, Schema()), None, resume=True, begin=begin, **options)
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(StopError):
         carry_on(on_epoch=stop)
     carry_on()
     assert len(began) == 1

@@ -1,7 +1,6 @@
 """Rows of the paper's tables: reading, running, resuming, and the numbers in their records."""
 
 import json
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -45,10 +44,6 @@ EVERY_RECIPE = [
     for kind in row.kinds
     if row.baseline is None
 ]
-STUDIES = sys.modules["nadek_paper.studies"]
-TRAININGS = sys.modules["nadek_paper.trainings"]
-SCORING = sys.modules["nadek_paper.scoring"]
-
 KEYS = set(read_record(RESULTS / "table1-nade-mask-1hl-modern.json"))
 
 
@@ -192,8 +187,8 @@ def test_finished_row_is_not_rerun(done, monkeypatch):
     folder, row, record = done
     entry = summary(workspace_in(folder))[row.table][row.name]
     assert (entry["stale"], entry["ensemble"]) == (False, record["ensemble"])
-    monkeypatch.setattr(TRAININGS, "train", forbidden)
-    monkeypatch.setattr(SCORING, "log_prob", forbidden)
+    monkeypatch.setattr("nadek_paper.trainings.train", forbidden)
+    monkeypatch.setattr("nadek_paper.scoring.log_prob", forbidden)
     assert run_row(row, "modern", workspace_in(folder)) == record
 
 
@@ -206,7 +201,7 @@ def test_record_follows_the_row_description(text, tmp_path, monkeypatch):
     written = path.read_bytes(), path.stat().st_ino
     assert run_row(read_row(tmp_path / "recipes" / "table9" / "nade-2.toml"), "modern", place) == before
     assert (path.read_bytes(), path.stat().st_ino) == written  # not even written
-    monkeypatch.setattr(TRAININGS, "train", forbidden)
+    monkeypatch.setattr("nadek_paper.trainings.train", forbidden)
     described = text.replace("paper = -20.5", "").replace('title = "', 'paper = -21.5\ntitle = "New ')
     after = run_row(read_row(write_row(tmp_path, text=described)), "modern", place)
     assert (after["paper"], after["title"]) == (-21.5, f"New {before['title']}")
@@ -229,7 +224,7 @@ def test_default_core_and_optimizer(tmp_path):
 def test_other_orderings_change_the_record(tmp_path, monkeypatch):
     row = read_row(write_row(tmp_path))
     first = run_row(row, "modern", workspace_in(tmp_path, quick=True))
-    monkeypatch.setattr(TRAININGS, "train", forbidden)
+    monkeypatch.setattr("nadek_paper.trainings.train", forbidden)
     second = run_row(replace(row, orderings=1), "modern", workspace_in(tmp_path, quick=True))
     assert (first["orderings"], second["orderings"]) == (2, 1)
     assert second["spread_over_orderings"] is None
@@ -249,14 +244,14 @@ def test_training_and_scoring_resume(tmp_path, monkeypatch):
         calls.append(arguments)
         return log_prob(*arguments, **options)
 
-    monkeypatch.setattr(SCORING, "log_prob", scored)
+    monkeypatch.setattr("nadek_paper.scoring.log_prob", scored)
     with pytest.raises(StopError):
         run_row(row, "modern", workspace_in(tmp_path), watch=Watched(stop))
     assert (tmp_path / "runs" / "table9-nade-2-modern" / "training.safetensors").is_file()
     with pytest.raises(StopError):
         run_row(row, "modern", workspace_in(tmp_path))  # the training goes on, the scoring stops
     calls.append("so that nothing stops the next")
-    monkeypatch.setattr(TRAININGS, "train", forbidden)
+    monkeypatch.setattr("nadek_paper.trainings.train", forbidden)
     record = run_row(row, "modern", workspace_in(tmp_path), watch=(watched := Watched()))
     assert len(calls) == 5  # three, the word, and the one ordering that was left
     assert watched.scored == [(20, 20)]
@@ -309,7 +304,7 @@ def test_orderings_in_turn(tmp_path):
 @pytest.mark.slow
 def test_images_are_scored_in_pieces(tmp_path, monkeypatch):
     row = read_row(write_row(tmp_path, text=IMAGES))
-    monkeypatch.setattr(SCORING, "PIECE", 80)
+    monkeypatch.setattr("nadek_paper.scoring.PIECE", 80)
     calls = []
 
     def scored(model, x, *arguments, **options):
@@ -318,7 +313,7 @@ def test_images_are_scored_in_pieces(tmp_path, monkeypatch):
             raise StopError
         return log_prob(model, x, *arguments, **options)
 
-    monkeypatch.setattr(SCORING, "log_prob", scored)
+    monkeypatch.setattr("nadek_paper.scoring.log_prob", scored)
     with pytest.raises(StopError):
         run_row(row, "modern", workspace_in(tmp_path, quick=True))
     assert calls == [80, 80, 40, 80, 80]
@@ -341,7 +336,7 @@ def test_images_are_scored_in_pieces(tmp_path, monkeypatch):
 @pytest.mark.parametrize("damage", [b"nothing", b""])
 def test_damaged_scores_are_recomputed(damage, tmp_path, monkeypatch):
     row = read_row(write_row(tmp_path))
-    monkeypatch.setattr(STUDIES, "write_record", forbidden)
+    monkeypatch.setattr("nadek_paper.studies.write_record", forbidden)
     with pytest.raises(AssertionError):
         run_row(row, "modern", workspace_in(tmp_path, quick=True))
     monkeypatch.undo()
@@ -380,7 +375,7 @@ def test_other_recipe_needs_force(recipe, key, old, new, what, tmp_path):
 def test_diverged_model_is_refused(tmp_path, monkeypatch):
     first = run_row(read_row(write_row(tmp_path)), "paper", workspace_in(tmp_path, quick=True))
     row = read_row(write_row(tmp_path, text=TOML.replace("as it was", "as they did it")))  # notes are no recipe
-    monkeypatch.setattr(TRAININGS, "train", forbidden)
+    monkeypatch.setattr("nadek_paper.trainings.train", forbidden)
     assert run_row(row, "paper", workspace_in(tmp_path, quick=True)) == first
     (path,) = (tmp_path / "runs").rglob("metrics.json")
     path.write_text(path.read_text().replace('"diverged": false', '"diverged": true'))

@@ -18,7 +18,7 @@ from nadek.tabular.schema import Schema
 from nadek.training import AdamW, Phase, TrainingConfig
 from nadek_paper.trainings import Training
 from support.command import nadek, ok
-from support.paper_rows import workspace_in
+from support.paper_rows import StopError, stop, workspace_in
 
 D = 6
 NAMES = tuple("abcdef")
@@ -103,13 +103,10 @@ def test_changed_start_stops_resuming(option, tmp_path):
     training = replace(STILL, phases=(Phase(epochs=2),))
     recipe = Recipe(model=lively().config, training=training, **{option: kept(tmp_path / "first", lively())})
 
-    def stop(epoch):
-        raise KeyboardInterrupt
-
     def run(**options):
         return train(recipe, tmp_path / "second", Source(x, Schema(columns=NAMES)), None, resume=True, **options)
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(StopError):
         run(on_epoch=stop)
     kept(tmp_path / "first", lively(1))
     with pytest.raises(ValueError, match=f"the unfinished training in .*second is of another {option}"):

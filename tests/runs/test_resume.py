@@ -30,7 +30,7 @@ from nadek.training import (
     prepare,
 )
 from support.command import nadek, ok
-from support.optimizers import Descent
+from support.optimizers import following
 
 D = 6
 PHASES = (Phase(objective="all_steps", epochs=2), Phase(epochs=2))
@@ -126,34 +126,20 @@ def test_resuming_leaves_the_state():
     assert_same(first, second)
 
 
-class Spoiling(Descent):
-    """Leaves the weights alone for an epoch, then spoils them."""
-
-    def settings(self, progress):
-        """A rate that jumps instead of falling."""
-        return {"lr": 0.0 if progress < 0.25 else 50.0}
-
-
 def test_the_best_weights_survive_a_stop():
     """The first epoch is the best: the last state must still know it."""
-    options, states = {"optimizer": Spoiling(), "ema_decay": 0.0}, []
+    spoiling = following(lambda progress: 0.0 if progress < 0.25 else 50.0)
+    options, states = {"optimizer": spoiling, "ema_decay": 0.0}, []
     whole = outcome(deep, 0, options, save_state=states.append, save_every=0.0)
     assert min(whole[1], key=lambda epoch: epoch.validation[-1]).epoch == 1
     assert_same(outcome(deep, 1, options, resume=states[-1]), whole)
 
 
-class Ruining(Descent):
-    """Leaves the weights alone, but for the last minibatch of the second of four epochs."""
-
-    def settings(self, progress):
-        """A rate with one absurd value."""
-        return {"lr": 1e6 if 0.4 < progress < 0.45 else 0.0}
-
-
 @pytest.mark.parametrize("validated", [True, False])
 def test_resumed_failure_equals_whole_failure(validated):
     """The weights of the last state have not shown their cost yet; without validation those before them are good."""
-    options = {"optimizer": Ruining(), "ema_decay": 0.0}
+    ruining = following(lambda progress: 1e6 if 0.4 < progress < 0.45 else 0.0)  # ends the second of four epochs
+    options = {"optimizer": ruining, "ema_decay": 0.0}
     models, states = (deep(0), deep(0)), []
     valid = rows(20, 2) if validated else None
     with pytest.raises(TrainingDivergedError):
@@ -216,11 +202,11 @@ def test_interrupted_epoch_restarts():
     states = []
 
     class Interrupted(type(rows(1, 0))):
-        def batch(self, index):
+        def select(self, index):
             """The usual minibatch, unless the user presses Ctrl-C."""
             if len(states) == 3 and isinstance(index, torch.Tensor) and len(index) < 15:  # the last of the third epoch
                 raise KeyboardInterrupt
-            return super().batch(index)
+            return super().select(index)
 
     with pytest.raises(KeyboardInterrupt):
         fit(deep(0), Interrupted(*rows(40, 1)), rows(20, 2), config=config(), save_state=states.append, save_every=0.0)

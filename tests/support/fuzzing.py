@@ -29,7 +29,6 @@ from nadek.checkpoints import SavedModel, load_saved, load_state, save
 from nadek.models.model_config import ImageConfig
 from nadek.models.unet import ImageNetwork
 from nadek.runs.data import Stream, open_training
-from nadek.tabular.files import read_file
 from nadek.tabular.schema import Schema
 from support.command import nadek
 from support.damage import (
@@ -47,6 +46,7 @@ from support.damage import (
     reseal_state,
 )
 from support.shapes import SHAPES
+from support.tables import read_file
 
 MODELS = ("fit", "memory", "imputer", "density", "detector", "images")
 ESTIMATORS = {"imputer": NADEkImputer, "density": NADEk, "detector": NADEkOutlierDetector}

@@ -22,6 +22,11 @@ def close(found, expected, atol=1e-11):
     torch.testing.assert_close(found, expected, rtol=0, atol=atol, equal_nan=True)
 
 
+def same(one, other):
+    """True for the same tensors by name, to the bit."""
+    return one.keys() == other.keys() and all(torch.equal(value, other[name]) for name, value in one.items())
+
+
 def rows(model):
     """Every row there is."""
     return torch.from_numpy(all_rows(model.levels)).double()

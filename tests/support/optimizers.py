@@ -21,3 +21,14 @@ class Descent(AdamW):
     def settings(self, progress):
         """A straight line down to 0."""
         return {"lr": self.lr * (1 - progress)}
+
+
+def following(rate, base=Descent):
+    """An optimizer whose rate is a function of the progress."""
+
+    class Following(base):
+        def settings(self, progress):
+            """The rate of now."""
+            return {"lr": rate(progress)}
+
+    return Following()

@@ -10,7 +10,7 @@ from nadek.checkpoints import SavedModel
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.tabular.columns import Binary, Categorical, Numeric, knots
 from nadek.tabular.encode import encode_table
-from nadek.tabular.files import read_file
+from nadek.tabular.files import read_batches
 from nadek.tabular.schema import Schema
 from nadek.tabular.writing import writing
 from support.models import seeded
@@ -31,6 +31,12 @@ def write_table(target, values, *, columns=None, index=None):
     """Write a table as a whole."""
     with writing(target) as writer:
         writer.write(list(values.T) if isinstance(values, np.ndarray) else values, columns=columns, index=index)
+
+
+def read_file(path, **options):
+    """Read a table as a whole."""
+    (table,) = read_batches(path, **options)
+    return table
 
 
 @dataclass

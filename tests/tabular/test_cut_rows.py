@@ -14,9 +14,9 @@ from nadek.tabular import csv as csv_module
 from nadek.tabular.arrow_columns import wider
 from nadek.tabular.csv import CsvFormat, read_csv
 from nadek.tabular.cut_rows import cut, rows_of
-from nadek.tabular.files import read_batches, read_file
+from nadek.tabular.files import read_batches
 from nadek.tabular.writing import writing
-from support.tables import write_table
+from support.tables import read_file, write_table
 
 CELLS = ["", "a", "0", "1.0", '"x,y"', '"two\nlines"', '"c\r\nd"', '"q""q"', " ", "ü", '5" pipe', '""', '"\n"', "NA"]
 

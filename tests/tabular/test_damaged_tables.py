@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nadek.tabular.files import read_file
 from support.damage import WHOLE, header, npy, npz, parquet
+from support.tables import read_file
 
 
 def encrypted():

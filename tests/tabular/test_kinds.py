@@ -14,13 +14,13 @@ from nadek.models.cores import DeepConfig
 from nadek.runs.data import kinds_of, open_training, source_for
 from nadek.tabular.columns import Binary, Categorical, Numeric, Ordinal, n_levels
 from nadek.tabular.encode import encode_by_schema, schema_labels
-from nadek.tabular.files import read_file as read
 from nadek.tabular.learn_schema import UndecidedColumnsError
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
 from nadek.tabular.text_cells import Spelling
 from nadek.tabular.user_options import Choices, WordCount
 from nadek.tabular.writeback import decoded, filled_column
+from support.tables import read_file as read
 from support.tables import write_table
 
 NAN = np.nan

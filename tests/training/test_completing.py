@@ -8,6 +8,7 @@ from nadek.models import residual_nade_k
 from nadek.training import AdamW, Phase, TrainingConfig, fit, prepare
 from nadek.training.stochastic_em import completion_epochs, draw_missing_values
 from reference import all_rows
+from support.optimizers import following
 
 D, N = 3, 3000
 TABLE = torch.tensor([0.20, 0.02, 0.05, 0.23, 0.03, 0.17, 0.24, 0.06])
@@ -77,19 +78,13 @@ def test_patience_waits_until_rows_were_completed():
     assert len(fit(model(), rows, rows, config=leaving_out)) == 3
 
 
-class Wandering(AdamW):
-    """Learns for a quarter of the run, and then destroys what was learnt until rows are completed."""
-
-    def settings(self, progress):
-        """A rate that jumps."""
-        return {"lr": 0.01 if progress < 0.25 else 1.0 if progress < 0.5 else 0.0}
-
-
 @pytest.mark.parametrize("ema_decay", [0.0, 0.9])
 def test_completion_continues_from_best_weights(ema_decay):
     rows, valid = prepare(with_holes(drawn(500, 0), 1)), prepare(with_holes(drawn(500, 2), 3))
     states = []
-    wandering = config(missing="complete", optimizer=Wandering(), phases=(Phase(epochs=12),), ema_decay=ema_decay)
+    # learns for a quarter of the run, and then destroys what was learnt until rows are completed
+    rate = following(lambda progress: 0.01 if progress < 0.25 else 1.0 if progress < 0.5 else 0.0, base=AdamW)
+    wandering = config(missing="complete", optimizer=rate, phases=(Phase(epochs=12),), ema_decay=ema_decay)
     network = model()
     history = fit(network, rows, valid, config=wandering, save_state=states.append, save_every=0.0)
     assert min(history[:6], key=lambda epoch: epoch.validation[-1]).epoch <= 3

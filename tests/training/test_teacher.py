@@ -16,7 +16,7 @@ from nadek.tabular.columns import Categorical, Numeric
 from nadek.tabular.schema import Schema
 from nadek.training import AdamW, Phase, TrainingConfig, fit, prepare
 from support.command import ok
-from support.models import seeded
+from support.models import same, seeded
 from zoo import ZOO, build
 
 D = 6
@@ -67,15 +67,11 @@ def test_cost_is_expectation_under_teacher(name, tilt, generator):
     for row in rows:  # its missing cells stand for theirs
         held = torch.where(missing, row, x)
         chance = torch.where(missing, chances.gather(-1, held.long().unsqueeze(-1)).squeeze(-1), 1.0).prod(1)
-        again = torch.stack([chosen.sum() for chosen in missing_twins(rows, row, missing)])
+        # rows that put the same into these cells stand for one and the same table row
+        again = torch.stack([(rows == row)[:, cells].all(1).sum() for cells in missing])
         expected += chance / again * step_costs(model, held, missing, observed, masks=MaskDistribution(tilt=tilt))
     costs = step_costs(model, x, missing, observed, masks=MaskDistribution(tilt=tilt), teacher_logits=taught)
     torch.testing.assert_close(costs, expected, rtol=1e-10, atol=1e-10)
-
-
-def missing_twins(rows, row, missing):
-    """For each pattern, which rows put the same into its missing cells: they stand for one and the same table row."""
-    return [(rows == row)[:, pattern].all(1) for pattern in missing]
 
 
 @pytest.mark.slow
@@ -99,7 +95,7 @@ def test_teacher_is_evaluated_and_unchanged(teacher):
     before = {name: value.clone() for name, value in teacher.state_dict().items()}
     fit(small(1), prepare(bits(40, 1)), config=config(), teacher=teacher.train())
     assert not teacher.training
-    assert all(torch.equal(before[name], value) for name, value in teacher.state_dict().items())
+    assert same(before, teacher.state_dict())
     assert all(parameter.grad is None for parameter in teacher.parameters())
 
 
@@ -113,7 +109,7 @@ def test_resumed_training_with_teacher_is_identical(teacher, precision):
         resumed = small(1)
         again = fit(resumed, rows, held_out, config=run, teacher=teacher, resume=state)
         assert [epoch.train for epoch in again] == [epoch.train for epoch in history]
-        assert all(torch.equal(whole.state_dict()[name], value) for name, value in resumed.state_dict().items())
+        assert same(whole.state_dict(), resumed.state_dict())
 
 
 @pytest.mark.parametrize(

@@ -34,11 +34,10 @@ from nadek.training.costs import Minibatch, batch_costs, draw_batch, prepare_val
 from nadek.training.defaults import defaults
 from nadek.training.optimizer_steps import MuonAdamW, orthogonal
 from nadek.training.training_config import epoch_generator, plan_run
-from support.models import seeded
-from support.optimizers import Descent
+from support.models import same, seeded
+from support.optimizers import Descent, following
 
 NAN = torch.nan
-CONSTANT = Descent()
 
 
 def patterns(n_rows, n_variables, seed=0):
@@ -60,10 +59,6 @@ def config(**options):
 
 def weights(model):
     return {name: value.clone() for name, value in model.state_dict().items()}
-
-
-def same(a, b):
-    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
 def trained(x, *, model=None, validation=None, **options):
@@ -280,11 +275,11 @@ def test_a_single_minibatch_counts():
 class Watched(Rows):
     """Rows that write down their minibatches."""
 
-    def batch(self, rows):
+    def select(self, rows):
         """The usual minibatch, written down; the check at the end takes a slice, and repeats a copy."""
         if isinstance(rows, torch.Tensor) and hasattr(self, "minibatches"):
             self.minibatches.append(rows.tolist())
-        return super().batch(rows)
+        return super().select(rows)
 
 
 def batches(epochs, **options):
@@ -329,7 +324,7 @@ def test_training_and_global_random_state_keep_apart():
 def test_l2_adds_its_gradient_to_matrices():
     """One minibatch of plain gradient descent: the penalty adds 2 x coefficient x W to the gradient of matrices."""
     x, before = patterns(20, 6), weights(small())
-    outcomes = [trained(x, optimizer=CONSTANT, phases=(Phase(epochs=1),), l2=c) for c in (0.0, 0.05)]
+    outcomes = [trained(x, optimizer=Descent(), phases=(Phase(epochs=1),), l2=c) for c in (0.0, 0.05)]
     plain, penalised = (weights(model) for model, _ in outcomes)
     for name in ("W", "V"):
         torch.testing.assert_close(penalised[name], plain[name] - 0.1 * 2 * 0.05 * before[name], atol=1e-6, rtol=0)
@@ -451,10 +446,8 @@ def test_validation_changes_no_training():
     core = DeepConfig(hidden=(8,), dropout=0.5)
     x, seen = patterns(40, 6), []
     for held_out in (None, patterns(20, 6, seed=1)):
-        optimizer, model = (
-            Recording(),
-            IterativeNADE(ModelConfig(n_variables=6, core=core, steps=2), generator=seeded()),
-        )
+        optimizer = Recording()
+        model = IterativeNADE(ModelConfig(n_variables=6, core=core, steps=2), generator=seeded())
         trained(x, model=model, validation=held_out, optimizer=optimizer)
         seen.append(optimizer.seen)
     assert all(same(a, b) for a, b in zip(*seen, strict=True))
@@ -532,26 +525,14 @@ def test_a_diverged_training_stops_with_advice(rate, validated, precision, advic
     assert not model.training
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Breaking(Descent):
-    """Good for two thirds of the run, then far too fast."""
-
-    def settings(self, progress):
-        """A jump instead of a decay."""
-        return {"lr": self.lr if progress < 0.66 else 1e30}
-
-
 @pytest.mark.parametrize("validated", [False, True])
 def test_divergence_keeps_last_good_weights(validated):
     model, after = small(), []
     held_out = prepare(patterns(20, 6, seed=1), training=False) if validated else None
-    run = config(phases=(Phase(epochs=6),), optimizer=Breaking())
-
-    def watch(_):
-        after.append(weights(model))
-
+    breaking = following(lambda progress: 0.1 if progress < 0.66 else 1e30)
+    run = config(phases=(Phase(epochs=6),), optimizer=breaking)
     with pytest.raises(TrainingDivergedError, match="in epoch 5") as error:
-        fit(model, prepare(patterns(40, 6)), held_out, config=run, on_epoch=watch)
+        fit(model, prepare(patterns(40, 6)), held_out, config=run, on_epoch=lambda _: after.append(weights(model)))
     history = error.value.history
     # without validation: the last weights that a whole epoch of finite costs began with
     assert [epoch.epoch for epoch in history] == ([1, 2, 3, 4] if validated else [1, 2, 3])
@@ -834,22 +815,13 @@ def test_frozen_weights_stay(name):
 
 
 def test_one_step_phase_trains_one_step():
-    x, weights = patterns(60, 6), []
+    learnt = []
     for steps, phase in ((3, Phase(epochs=2, steps=1)), (1, Phase(epochs=2))):
-        model = small(steps=steps)
-        phases = (phase, Phase(epochs=1))
-        states = []
-        fit(
-            model,
-            prepare(x),
-            config=config(phases=phases, optimizer=Descent()),
-            save_every=0.0,
-            save_state=lambda state, states=states: states.append(state),
-        )
-        weights.append({name: value for name, value in states[2].tensors.items() if name.startswith("model.")})
-    assert weights[0].keys() == weights[1].keys() != set()
-    for name, value in weights[0].items():
-        assert torch.equal(value, weights[1][name])
+        states, run = [], config(phases=(phase, Phase(epochs=1)), optimizer=Descent())
+        fit(small(steps=steps), prepare(patterns(60, 6)), config=run, save_every=0.0, save_state=states.append)
+        learnt.append({name: value for name, value in states[2].tensors.items() if name.startswith("model.")})
+    assert learnt[0]
+    assert same(*learnt)
 
 
 def test_one_step_phase_is_not_validated():

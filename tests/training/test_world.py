@@ -24,7 +24,7 @@ from nadek.training.state import read_history
 from nadek.training.world import World
 from runs import test_resume
 from support.command import ok
-from support.models import seeded
+from support.models import same, seeded
 from support.processes import together
 
 NAN = torch.nan
@@ -145,10 +145,6 @@ def assert_close(costs, others, rtol=1e-6):
     torch.testing.assert_close(*(torch.tensor(one, dtype=torch.float64) for one in (costs, others)), rtol=rtol, atol=0)
 
 
-def same_bits(one, other):
-    return one.keys() == other.keys() and all(torch.equal(value, other[name]) for name, value in one.items())
-
-
 @pytest.mark.parametrize("name", RECIPES)
 def test_two_processes_train_as_one(name, alone, both):
     assert_close(both[0][name]["costs"], alone[name]["costs"])
@@ -157,13 +153,13 @@ def test_two_processes_train_as_one(name, alone, both):
 
 @pytest.mark.parametrize("name", [*RECIPES, "resumed", "resumed from one"])
 def test_processes_end_with_the_same_bits(name, both):
-    assert same_bits(both[0][name]["weights"], both[1][name]["weights"])
+    assert same(both[0][name]["weights"], both[1][name]["weights"])
     assert both[0][name]["costs"] == both[1][name]["costs"]
 
 
 def test_training_resumes_on_another_number(alone, both):
     first, resumed = both[0]["paper"], both[0]["resumed"]
-    assert same_bits(resumed["weights"], first["weights"])
+    assert same(resumed["weights"], first["weights"])
     assert resumed["costs"] == first["costs"]
     other = outcome(RECIPES["paper"], resume=first["states"][EPOCHS // 2])
     assert_close(other["costs"], first["costs"])
@@ -206,7 +202,7 @@ def test_wrong_worlds_are_refused(both):
 def test_every_option_trains_alike(tmp_path):
     one, two = runs(World()), together(tmp_path, runs)
     for name, (weights, history) in two[0].items():
-        assert same_bits(weights, two[1][name][0]), name
+        assert same(weights, two[1][name][0]), name
         rounded = "muon" in name and has_fast_bfloat16("cpu")  # its products are bfloat16 there
         assert_close(costs_of(history), costs_of(one[name][1]), rtol=4e-3 if rounded else 1e-10)
 

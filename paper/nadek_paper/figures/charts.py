@@ -1,7 +1,5 @@
 """Pictures of numbers: training curves, and the effect of k in training and at test time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from nadek import figures

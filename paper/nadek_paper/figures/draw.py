@@ -1,7 +1,5 @@
 """Draw a picture: the PNG, and the record of the numbers behind it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Pictures of rows that are images: samples, reconstructions and filters of a trained model."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor

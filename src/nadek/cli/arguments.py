@@ -38,16 +38,13 @@ DataArgument = Annotated[
         show_default=False,
     ),
 ]
-DataDir = Annotated[
-    Path | None,
-    typer.Option("--data-dir", envvar="NADEK_DATA", help="Folder of the known data sets.", show_default=False),
-]
+DataDir = Annotated[Path | None, option("--data-dir", "Folder of the known data sets.", envvar="NADEK_DATA")]
 LARGEST_SEED = 2**32 - 1
 """As in scikit-learn; its multiples for generators fit 64 bits."""
 Seed = Annotated[int, typer.Option("--seed", min=0, max=LARGEST_SEED, help="Seed of everything random.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+Json = Annotated[bool, option("--json", "Print the result as JSON.")]
+Quiet = Annotated[bool, option("--quiet -q", "No progress, no messages.")]
+Force = Annotated[bool, option("--force", "Replace what is there.")]
 Orderings = Annotated[int, typer.Option("--orderings", min=1, help="Number of random orderings.")]
 Spread = Annotated[bool, option("--spread", "Models of images: orderings that spread out.")]
 
@@ -59,12 +56,11 @@ def some_file(path: str | Path) -> Path | None:
 
 OutputFile = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
+    option(
+        "--output -o",
+        "File to write, by its suffix; standard output if - or not given.",
         parser=some_file,
         metavar="<path>",
-        help="File to write, by its suffix; standard output if - or not given.",
     ),
 ]
 
@@ -84,8 +80,7 @@ Delimiter = Annotated[
     str | None, option("--delimiter", "CSV: what separates cells. [dim]\\[comma, else semicolon or tab][/]")
 ]
 Decimal = Annotated[
-    Literal[".", ","] | None,
-    typer.Option("--decimal", help="CSV: the decimal mark. [dim]\\[point; comma between semicolons][/]"),
+    Literal[".", ","] | None, option("--decimal", "CSV: the decimal mark. [dim]\\[point; comma between semicolons][/]")
 ]
 
 UnknownOption = Annotated[

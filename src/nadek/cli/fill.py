@@ -99,8 +99,7 @@ def impute(
     data: DataArgument,
     *,
     probabilities: Annotated[
-        bool,
-        typer.Option("--probabilities", help="Write a line for each level of each missing cell, with its probability."),
+        bool, option("--probabilities", "Write a line for each level of each missing cell, with its probability.")
     ] = False,
     strategy: Annotated[
         Strategy,
@@ -154,7 +153,7 @@ def complete(
     method: Annotated[Method, typer.Option("--method", help="Search method.")] = "beam",
     width: Annotated[int, typer.Option("--width", min=1, help="Number of prefixes that a beam keeps.")] = 16,
     log_probability: Annotated[
-        bool, typer.Option("--log-probability", help="Add a column: the log-probability of the completion, in nats.")
+        bool, option("--log-probability", "Add a column: the log-probability of the completion, in nats.")
     ] = False,
     seed: Seed = 0,
     table: TableOptions,

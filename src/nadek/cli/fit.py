@@ -123,7 +123,7 @@ class ColumnOptions:
 class RowOptions(FileOptions):
     """Options about the rows of a training."""
 
-    validation: Annotated[str | None, typer.Option("--validation", help="Table to choose the best epoch by.")] = None
+    validation: Annotated[str | None, option("--validation", "Table to choose the best epoch by.")] = None
     validation_fraction: Annotated[float, typer.Option(help="Part of a table held out where no other is given.")] = 0.1
 
     def read(self, data: str, columns: ColumnOptions, seed: int) -> tuple[Source, Source | None]:
@@ -149,14 +149,12 @@ class RowOptions(FileOptions):
 class RunOptions:
     """Options about the folder of a training."""
 
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished training.")] = False
+    resume: Annotated[bool, option("--resume", "Go on with an unfinished training.")] = False
     save_every: Annotated[
         float,
         typer.Option("--save-every", min=0.0, help="Seconds between savings of what --resume needs; 0: each epoch."),
     ] = 15.0
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what each column is taken for, and why; train nothing.")
-    ] = False
+    dry_run: Annotated[bool, option("--dry-run", "Show what each column is taken for, and why; train nothing.")] = False
     tensorboard: Annotated[
         Path | None,
         option("--tensorboard", "Folder for curves to see in TensorBoard.", parser=some_folder, metavar="<path>"),

@@ -5,7 +5,6 @@ from functools import cache
 from typing import Annotated, Any
 
 import torch
-import typer
 from torch import Tensor
 
 from nadek.checkpoints import SavedModel
@@ -48,7 +47,7 @@ def evaluate(
     *,
     orderings: Orderings = 8,
     spread: Spread = False,
-    rows: Annotated[int | None, typer.Option("--rows", min=1, help="Number of rows, chosen at random.")] = None,
+    rows: Annotated[int | None, option("--rows", "Number of rows, chosen at random.", min=1)] = None,
     privacy: Annotated[
         str | None,
         option("--privacy", "The training table: shows how near drawn rows come to its rows, beside those of DATA."),

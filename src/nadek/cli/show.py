@@ -19,6 +19,7 @@ from nadek.cli.arguments import (
     Quiet,
     Seed,
     SplitOption,
+    option,
     pick_device,
     some_folder,
 )
@@ -36,7 +37,7 @@ def info(
     model: ModelArgument,
     *,
     as_json: Json = False,
-    card: Annotated[bool, typer.Option("--card", help="Print a model card: the README of a folder to share.")] = False,
+    card: Annotated[bool, option("--card", "Print a model card: the README of a folder to share.")] = False,
 ) -> None:
     """Show a model and its training.
 
@@ -122,7 +123,7 @@ def _show_unfinished(model: Path, history: Sequence[Epoch], *, as_json: bool) ->
 
 def data(
     *,
-    fetch: Annotated[str | None, typer.Option("--fetch", help="Download this set from its public home.")] = None,
+    fetch: Annotated[str | None, option("--fetch", "Download this set from its public home.")] = None,
     data_dir: DataDir = None,
     as_json: Json = False,
     quiet: Quiet = False,

@@ -33,8 +33,7 @@ def checked_table(
     if dropped and (names is not None or (isinstance(X, np.ndarray) and X.ndim == 2)):
         X = select_columns(X, _rest(estimator, names, X.shape[1], dropped))
     if names is None:
-        options = {"dtype": None, "ensure_all_finite": False, "reset": reset}
-        array = validate_data(estimator, X, **options)
+        array = validate_data(estimator, X, dtype=None, ensure_all_finite=False, reset=reset)
         labels = tuple(map(str, getattr(estimator, "feature_names_in_", ())))
         return read_array(array, labels).without(words)
     validate_data(estimator, X, reset=reset, skip_check_array=True)

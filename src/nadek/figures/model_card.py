@@ -1,7 +1,5 @@
 """The pictures of one trained model: samples, inpainting, filters, training curves."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 

@@ -36,7 +36,7 @@ def evaluate(
     densities: Tensor | None = None,
     seed: int = 0,
     progress: Progress | None = None,
-    on_estimate: Callable[[Summary], None] | None = None,
+    on_estimate: Callable[[Summary], None] = lambda summary: None,
 ) -> dict[str, Any]:
     """Return the exact log-likelihood of complete rows as a record, in nats.
 
@@ -55,8 +55,7 @@ def evaluate(
             log_probs = log_prob(saved.model, x, ordering=ordering, progress=report)
             table.append(log_probs if densities is None else log_probs + densities.to(device))
             summary = summarise(torch.stack(table))
-            if on_estimate is not None:
-                on_estimate(summary)
+            on_estimate(summary)
     except KeyboardInterrupt:
         if summary is None:
             raise

@@ -43,17 +43,6 @@ Target = str | os.PathLike[str] | io.TextIOBase
 """A file, or a stream of text for CSV."""
 
 
-def read_file(path: str | os.PathLike[str], *, form: CsvFormat | None = None) -> Table:
-    """Read a table from a file that ends in one of `SUFFIXES`.
-
-    Missing are an empty cell, NaN, nan, NA, null or None in CSV, null or NaN in Parquet, and NaN in npy and npz. An npz
-    holds one array, or one called "values" (with its names in "columns"). Cells are only looked at when a column is
-    read. Those of a Parquet file, or of more than `IN_MEMORY` bytes of CSV text, are only then in memory.
-    """
-    (table,) = read_batches(path, form=form)
-    return table
-
-
 def read_text(opener: Opener, *, cells: int | None, **options: Any) -> Iterator[Table]:  # noqa: ANN401
     """Read a table of CSV text in batches of ``cells``, or as a whole; the options are those of `read_csv`."""
     if cells is not None:
@@ -72,9 +61,12 @@ def read_batches(
     model: Schema | None = None,
     cells: int | None = None,
 ) -> Iterator[Table]:
-    """Read a table in batches, as `read_file` does.
+    """Read a table, in batches, from a file that ends in one of `SUFFIXES`.
 
-    CSV and Parquet come in batches of so many ``cells``, or in one if that is None; all others come in one.
+    CSV and Parquet come in batches of so many ``cells``, or in one if that is None; all others come in one. Missing are
+    an empty cell, NaN, nan, NA, null or None in CSV, null or NaN in Parquet, and NaN in npy and npz. An npz holds one
+    array, or one called "values" (with its names in "columns"). Cells are only looked at when a column is read. Those
+    of a Parquet file, or of more than `IN_MEMORY` bytes of CSV text, are only then in memory.
     """
     file, kind = Path(path), form_of(path)
     check_regular(file)

@@ -111,6 +111,7 @@ def defaults(
         steps = STEPS_OF_NUMBERS if imputation and knots else STEPS
     dropout = DROPOUT if small else 0.0
     factors = _factors(levels, ordinal)
+    trust = round(CATEGORY_TRUST * min(1, SURE_ROWS / n_rows), 2) if factors and n_rows < MANY_ROWS else None
     decay = WEIGHT_DECAY if factors is None else max(WEIGHT_DECAY, min(MOST_DECAY, ORDERED_DECAY / n_rows))
     model = ModelConfig(
         n_variables=len(levels),
@@ -121,7 +122,7 @@ def defaults(
         steps=steps,
         fill="zero",
         factors=factors,
-        category_trust=_category_trust(n_rows) if factors else None,
+        category_trust=trust,
         mask_input=True,
     )
     fine, coarse = (IMPUTATION, COARSE_IMPUTATION) if imputation else (FINE, COARSE)
@@ -158,10 +159,6 @@ def _factors(levels: Sequence[int], ordinal: Sequence[int]) -> int | None:
     guessed = {j for j in ordinal if levels[j] > 2}
     n_features = sum(1 if j in guessed else max(1, n - 1) for j, n in enumerate(levels))
     return min(FACTORS, n_features) if guessed else None
-
-
-def _category_trust(n_rows: int) -> float | None:
-    return round(CATEGORY_TRUST * min(1, SURE_ROWS / n_rows), 2) if n_rows < MANY_ROWS else None
 
 
 def _width(n_rows: int, levels: Sequence[int], knots: Knots, a_column: int, a_variable: int) -> int:

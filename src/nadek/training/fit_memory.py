@@ -154,8 +154,8 @@ def _fit_trust(
 
 def _unique_rows(train: Rows, dtype: torch.dtype, generator: torch.Generator) -> tuple[Tensor, Tensor | None, Tensor]:
     drawn = torch.randperm(len(train.values), generator=generator, device=generator.device)
-    values, observed = train.batch(drawn[:MAX_ROWS])
-    levels = values.round().short()
-    cells = levels if observed is None else torch.where(observed, levels, -1)
+    some = train.select(drawn[:MAX_ROWS])
+    levels = some.values.round().short()
+    cells = levels if some.observed is None else torch.where(some.observed, levels, -1)
     rows, counts = cells.unique(dim=0, return_counts=True)
-    return rows.clamp(min=0).to(dtype), None if observed is None else rows >= 0, counts
+    return rows.clamp(min=0).to(dtype), None if some.observed is None else rows >= 0, counts

@@ -127,7 +127,8 @@ def fit(
                 LOG.info("%s", run.history[-1], extra=vars(run.history[-1]))
                 if on_epoch is not None:
                     on_epoch(run.history[-1])
-        run.load_best()
+        model.load_state_dict(run.weights() if run.best is None else run.best)
+        model.eval()
         return run.history
 
 
@@ -217,11 +218,6 @@ class _Run:
     def weights(self) -> dict[str, Tensor]:
         """Copy the weights that training would return now."""
         return {name: value.detach().clone() for name, value in self._current().state_dict().items()}
-
-    def load_best(self) -> None:
-        """Load the best weights, or the last without validation."""
-        self.model.load_state_dict(self.weights() if self.best is None else self.best)
-        self.model.eval()
 
     def state(self) -> TrainingState:
         info = {

@@ -42,15 +42,11 @@ class Rows(NamedTuple):
         """Observed cells, also where none is missing."""
         return torch.ones_like(self.values, dtype=torch.bool) if self.observed is None else self.observed
 
-    def batch(self, rows: Tensor | slice) -> tuple[Tensor, Tensor | None]:
-        """Return values and observed cells of some rows."""
-        return self.values[rows], None if self.observed is None else self.observed[rows]
-
     def select(self, rows: Tensor | slice) -> "Rows":
         """Return some of the rows."""
-        values, observed = self.batch(rows)
+        observed = None if self.observed is None else self.observed[rows]
         weights = None if self.weights is None else self.weights[rows]
-        return self._replace(values=values, observed=observed, weights=weights)
+        return self._replace(values=self.values[rows], observed=observed, weights=weights)
 
     def parts(self) -> Iterator["Rows"]:
         """Yield the rows, `CELLS` cells at a time."""
