@@ -210,6 +210,8 @@ def test_new_values_are_missing_once_named(coloured, tmp_path):
         assert [row[1] for row in rows] == ["1", rows[1][1], "x", "5"]
         assert all(cell for row in rows for cell in row)
         assert "filled 3 of 12 cells in 4 rows" in result.err
+    same.write_text("colour,grade,size\npurple,1,0.5\n")
+    assert nadek("complete", coloured, same).err.endswith("mean log-probability of a row's completion: 0.000 nats\n")
     message = 'row 2, column "colour": expected complete rows, found a value that the model does not know;'
     assert nadek("evaluate", coloured, table).err.splitlines()[-1].startswith(f"nadek: {table}: {message}")
 
@@ -278,6 +280,8 @@ def test_other_names_of_columns(verb, trained, tmp_path):
         f'{table}: expected the 5 columns of the model; the table lacks 2 columns "ü", "e" '
         'and has the unexpected 2 columns "u", "f"'
     )
+    headless = write_csv(tmp_path / "headless.csv", answers(4), ("1", "0", "no", "yes", "2"))
+    assert fails(verb, trained, headless).endswith('"2": is its first row no header (--no-header)?')
 
 
 def test_ambiguous_first_row_is_refused(tmp_path, output):

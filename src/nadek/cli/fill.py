@@ -182,7 +182,8 @@ def complete(
             more = {"log_probability": best.log_prob.cpu().numpy()} if log_probability else {}
             whole.write(writer, whole.filled(decoded(kinds, best.x.cpu().numpy())), **more)
             n_filled += int(source.missing.sum())
-            n_incomplete, total = n_incomplete + int(x.isnan().any(1).sum()), total + float(best.log_prob.sum())
+            log_probs = best.log_prob.cpu()[source.missing.any(1)]
+            n_incomplete, total = n_incomplete + len(log_probs), total + float(log_probs.sum())
             progress(source.first_row + len(x), stream.n_rows)
     line, mean = _filled(n_filled, stream.n_rows, len(kinds)), total / max(1, n_incomplete)
     say(f"{line}; mean log-probability of a row's completion: {mean:.3f} nats", quiet=table.quiet)

@@ -74,7 +74,7 @@ def evaluate(
             line = f"{data}: all rows are training rows, too: expected rows that training has not seen"
             say(line, quiet=table.quiet, level="warning")
         return
-    _check_complete(source, schema_labels(saved.schema, source.x.shape[1]), data)
+    _check_complete(source, schema_labels(saved.schema, source.x.shape[1]))
     x, densities = source.x, of_numbers(log_density, saved, source).sum(1)
     if rows is not None and rows < len(x):
         some = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))[:rows]
@@ -191,10 +191,10 @@ def _orderings(saved: SavedModel, number: int, seed: int, *, spread: bool) -> in
     return spread_orderings(number, image_distances(shape), generator=torch.Generator().manual_seed(seed))
 
 
-def _check_complete(source: ModelRows, names: Sequence[str], data: str) -> None:
+def _check_complete(source: ModelRows, names: Sequence[str]) -> None:
     missing = source.x.isnan().nonzero()
     if len(missing):
         row, column = missing[0].tolist()
         cell = "a missing value" if source.missing[row, column] else "a value that the model does not know"
         message = f'row {row + 1}, column "{names[column]}": expected complete rows, found {cell}'
-        raise ValueError(f"{data}: {message}; nadek score sums out what is missing")
+        raise ValueError(f"{source.table.where}: {message}; nadek score sums out what is missing")

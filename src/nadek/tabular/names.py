@@ -27,6 +27,8 @@ def places_of(expected: Sequence[str], columns: Sequence[str], *, where: str) ->
             complaint += ": an empty one will do"
         elif not lacking:
             complaint += ": take out what the model does not know"
+        elif len(lacking) == len(unexpected) == len(expected):
+            complaint += ": is its first row no header (--no-header)?"
         raise ValueError(f"{where}: expected the {len(expected)} columns of the model; the table {complaint}")
     return [place[name] for name in expected]
 
