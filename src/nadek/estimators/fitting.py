@@ -84,7 +84,7 @@ def _factors(weights: Float[np.ndarray, " N"], device: torch.device) -> Float[Te
 
 
 def split_rows(
-    codes: Float[np.ndarray, "N D"], fraction: float, seed: int, weights: Float[np.ndarray, " N"] | None = None
+    codes: Float[np.ndarray, "N D"], fraction: float, seed: int, weights: Float[np.ndarray, " N"] | None
 ) -> tuple[Int[np.ndarray, " T"], Int[np.ndarray, " V"]]:
     """Choose rows to train on and to hold out; each column keeps a training value.
 
@@ -96,7 +96,7 @@ def split_rows(
     if n_held_out >= len(rows):
         n_held_out = 0
     places = np.arange(n_held_out)
-    if weights is not None and n_held_out and weights.min() < weights.max():
+    if weights is not None and weights.min() < weights.max():
         rows = rows[weights[rows].argsort(kind="stable")]
         places = (2 * places + 1) * len(rows) // (2 * n_held_out)
     held_out, train = rows[places], np.delete(rows, places)

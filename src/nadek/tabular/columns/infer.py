@@ -193,8 +193,9 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
         observed = np.round(observed, decimals)  # 0.10000000149 is 0.1
     observed = _without_typing_errors(observed, n_bins)
     different, times = np.unique(observed, return_counts=True)
-    grid = _grid(different, decimals or 0) if len(different) > n_bins and (integer or decimals) else None
-    step = (grid or 1) * 10.0 ** -(decimals or 0) if integer or decimals else 0.0
+    digits = 0 if integer else decimals
+    grid = None if digits is None or len(different) <= n_bins else _grid(different, digits)
+    step = 0.0 if digits is None else (grid or 1) * 10.0**-digits
     if len(different) > n_bins:
         gaps = _gaps(different, times, n_bins, step)
         edges = _edges(different, times, n_bins, step, gaps)
@@ -260,9 +261,9 @@ def _decimals(different: NDArray[np.float64]) -> int | None:
     return None
 
 
-def _grid(different: NDArray[np.float64], decimals: int) -> int | None:
+def _grid(different: NDArray[np.float64], digits: int) -> int | None:
     """Return `Numeric.grid`, by the greatest common divisor of all distances."""
-    units = np.round(different * 10**decimals)
+    units = np.round(different * 10**digits)
     if max(-units[0], units[-1]) >= LARGEST_EXACT:
         return None
     divisor = int(np.gcd.reduce(np.diff(units).astype(np.int64)))

@@ -165,9 +165,8 @@ class Numeric(_Described):
     @property
     def step(self) -> float:
         """The distance of neighbours: 1 for whole numbers, 0.01 for two decimals, times the grid; else 0."""
-        if not self.integer and self.decimals is None:
-            return 0.0
-        return (self.grid or 1) * 10.0 ** -(self.decimals or 0)
+        digits = 0 if self.integer else self.decimals
+        return 0.0 if digits is None else (self.grid or 1) * 10.0**-digits
 
     def rounded(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         """Round numbers to the decimals of the column."""
