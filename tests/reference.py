@@ -96,11 +96,13 @@ def first_guess(model, p, observed, missing):
             guesses += [([column], np.ones(1), n) for column in place]
     for loading, mean, noise, (place, level, n) in zip(p["loadings"], p["mean"], p["noise"], guesses, strict=True):
         centre = mean + loading @ covariance @ total
-        variance = noise + loading @ covariance @ loading
         share = np.clip(mean, 1e-3, 1 - 1e-3)
-        variance += 0.1 if n is None else 0.1 * share * (1 - share)
-        factor = 0.5 if n is None else trust if n <= 2 else trust * (1 - share)
-        guess[place] = factor * (level * centre - level**2 / 2) / variance - p["alone"][place]
+        least = 0.1 if n is None else 0.1 * share * (1 - share)
+        narrowed = least + noise + loading @ covariance @ loading
+        alone = least + noise + loading @ loading
+        part = 0.5 if n is None else trust
+        sharpness = part / narrowed + (1 - part) / alone if n is None or n <= 2 else part * (1 - share) / narrowed
+        guess[place] = sharpness * (level * centre - level**2 / 2) - p["alone"][place]
         is_guessed[place] = True
     return guess, is_guessed
 

@@ -42,15 +42,17 @@ def test_logits_are_those_of_the_conditional_gaussian():
         return mean[place] + weights @ (features - mean)[s], covariance[place, place] - weights @ covariance[s, place]
 
     def gaussian(seen, place, levels):
+        """Between one of its own variance and one of the variance where nothing is observed."""
         centre, variance = moments(seen, place)
-        return -0.5 * (levels - centre) ** 2 / (variance + LEAST_VARIANCE)
+        sharpness = TRUST / (variance + LEAST_VARIANCE) + (1 - TRUST) / (covariance[place, place] + LEAST_VARIANCE)
+        return -0.5 * sharpness * (levels - centre) ** 2
 
     for missing in ([True, False, False, False, False], [True, True, False, True, True], [True] * 5):
         missing = np.array(missing)
         columns = network.variables.encode(x).double() * ~network.variables.expand(torch.from_numpy(missing))
         guess = network.first_guess(columns, torch.from_numpy(missing).unsqueeze(0))[0].numpy()
         levels = np.arange(5)
-        expected = TRUST * (gaussian(~missing[owner], 0, levels) - gaussian(np.zeros(6, bool), 0, levels))
+        expected = gaussian(~missing[owner], 0, levels) - gaussian(np.zeros(6, bool), 0, levels)
         np.testing.assert_allclose(guess[:5] - guess[0], expected - expected[0], atol=1e-12)
         assert (guess[[5, 10, 11, 12]] == 0).all()  # of variables without an order
 

@@ -7,12 +7,13 @@ The cells of a row are taken for sums of a few common factors, and noise of thei
 An ordered variable, such as a number, has one feature z: its code. Any other has its columns, without the first of
 three or more. Given the observed cells, the factors are Gaussian, with the precision ``1 + sum of L_p L_p' / psi_p``
 over observed features p, and so is each missing code. As these are sums over variables, a few products answer all rows,
-and a decoder adds what it reveals. The logits of the levels of an ordered variable are `TRUST` times those of its
-Gaussian, less those of the same Gaussian where nothing is observed: they are added to the visible bias.
+and a decoder adds what it reveals. The logits of the levels of an ordered variable are those of its Gaussian, less those
+of the same Gaussian where nothing is observed: they are added to the visible bias. The mean of the Gaussian counts in
+full, how narrow it has become only by the part `TRUST`: straight lines through codes are surer than they should be.
 
 The logit of another level is that of its own column, which is 1 against 0: of a binary variable, this is the linear
-discriminant. It counts ``category_trust`` times, and with three levels or more, which exclude each other, only by the
-part of the rows with other levels.
+discriminant, narrowed by the part ``category_trust``. Three levels or more exclude each other: their logits count
+``category_trust`` times, and only by the part of the rows with other levels.
 
 A network that begins from there learns what differs from a linear model, and has one where rows are few.
 `nadek.training.fit_factors` estimates the constants.
@@ -28,7 +29,7 @@ from torch import Tensor, nn
 from nadek.models.variables import ALL, Variables
 
 TRUST = 0.5
-"""Factor on the logits of the guess: straight lines through codes are surer than they should be."""
+"""Part by which the logits of a number are those of its own variance, not of the one where nothing is observed."""
 MOST_CATEGORIES = 256
 """Categories of a variable with features: so many say little each, and an analysis takes their number to the cube."""
 LEAST_VARIANCE = 0.1
@@ -79,6 +80,7 @@ class FactorGuess(nn.Module):
         self.precisions = nn.Buffer(torch.zeros(n_variables, rank * rank))
         self.loadings = nn.Buffer(torch.zeros(n_guesses, rank))
         self.mean, self.noise = nn.Buffer(torch.zeros(n_guesses)), nn.Buffer(torch.ones(n_guesses))
+        self.variance = nn.Buffer(torch.ones(n_guesses))
         self.alone = nn.Buffer(torch.zeros(n_columns))
         # of each column its place among the guesses and its level, which is 0 for the others
         place, level = torch.zeros(n_columns, dtype=torch.long), torch.zeros(n_columns)
@@ -135,7 +137,7 @@ class FactorGuess(nn.Module):
         for name, chosen in {
             **dict.fromkeys(("column_sums", "alone"), columns),
             **dict.fromkeys(("variable_sums", "precisions"), ordering),
-            **dict.fromkeys(("loadings", "mean", "noise"), guesses.to(ordering.device)),
+            **dict.fromkeys(("loadings", "mean", "noise", "variance"), guesses.to(ordering.device)),
         }.items():
             setattr(guess, name, getattr(self, name)[chosen])
         return guess.to(self.loadings)
@@ -165,6 +167,7 @@ class FactorGuess(nn.Module):
         self.loadings.copy_(sums @ loadings)
         self.mean.copy_(sums @ mean + lacking)
         self.noise.copy_(sums.square() @ noise)
+        self.variance.copy_(self.loadings.square().sum(1) + self.noise)
         zeros = self.precisions.new_zeros
         self.alone.copy_(self._gaussian(Evidence(zeros(self.rank), zeros(self.rank**2))))
 
@@ -209,7 +212,8 @@ class FactorGuess(nn.Module):
             share = self.mean.clamp(LEAST_SHARE, 1 - LEAST_SHARE)
             least = torch.where(self.is_column, LEAST_VARIANCE * share * (1 - share), least)
             trust = torch.where(self.is_column, self.category_trust * (1 - self.excludes * share), trust)
-        sharpness = trust / (variance + least)
+        rest = torch.where(self.excludes, 0, 1 - trust)
+        sharpness = trust / (variance + least) + rest / (self.variance + least)
         mean, sharpness = (part.index_select(-1, self.place) for part in (mean, sharpness))
         return sharpness * (mean * self.level - 0.5 * self.level**2)
 

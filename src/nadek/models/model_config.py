@@ -35,7 +35,7 @@ class ModelConfig:
             `nadek.models.confidence`); None for no factor.
         factors: number of factors of a first guess at the ordinal variables (see `nadek.models.first_guess`), which
             stands in place of ``fill`` and begins their logits; None or 0 for no guess.
-        category_trust: factor on the logits of such a guess at the other variables; None for no guess at these.
+        category_trust: trust from 0 to 1 in such a guess at the other variables; None for no guess at these.
         init_std: standard deviation of the initial weights (the authors used 0.01); None scales by fan-in.
 
     Example:

@@ -28,9 +28,8 @@ STEPS, STEPS_OF_NUMBERS = 3, 2
 """Refining steps; imputation takes fewer in tables with numbers, whose first guess is good."""
 FACTORS = 12
 """Factors of the first guess at numbers, at most one for each of its features."""
-CATEGORY_TRUST, SURE_ROWS, MANY_ROWS = 0.5, 500, 2500
-"""Trust in the guess at categories up to the second number of rows. Beyond, it falls as one divided by the rows, and
-from the third on categories are learnt better without."""
+CATEGORY_TRUST, SURE_ROWS = 0.5, 500
+"""Trust in the guess at categories up to the second number of rows. Beyond, it falls as one divided by the rows."""
 WIDTH, A_COLUMN, A_VARIABLE, NARROW_VARIABLE = 400, 5, 32, 16
 """Most units of the stream, those for each column, beyond 64, and those for each variable; the last where imputation is
 learnt from a small table without numbers. See `_width`."""
@@ -111,7 +110,7 @@ def defaults(
         steps = STEPS_OF_NUMBERS if imputation and knots else STEPS
     dropout = DROPOUT if small else 0.0
     factors = _factors(levels, ordinal)
-    trust = round(CATEGORY_TRUST * min(1, SURE_ROWS / n_rows), 2) if factors and n_rows < MANY_ROWS else None
+    trust = round(CATEGORY_TRUST * min(1, SURE_ROWS / n_rows), 2) if factors else None
     decay = WEIGHT_DECAY if factors is None else max(WEIGHT_DECAY, min(MOST_DECAY, ORDERED_DECAY / n_rows))
     model = ModelConfig(
         n_variables=len(levels),

@@ -12,8 +12,8 @@ MOST_ROWS = 4000
 """Rows to learn from: a factor analysis has few constants."""
 ROUNDS = 30
 """Rounds of expectation maximisation."""
-RIDGE = 2.0
-"""Rows that a prior around zero is worth, for each loading."""
+RIDGE = 20.0
+"""Precision of the prior of a loading, around zero, where a feature has variance 1."""
 LEAST_NOISE = 0.01
 """Least variance of the noise, as part of the variance of a feature."""
 
@@ -58,7 +58,7 @@ def factor_analysis(
         covariance = torch.linalg.inv((observed @ outer).unflatten(1, (rank, rank)) + prior)
         factors = (covariance @ (x @ weighted).unsqueeze(2)).squeeze(2)
         second = (covariance + factors.unsqueeze(2) * factors.unsqueeze(1)).flatten(1)
-        moments = (counted.t() @ second).unflatten(1, (rank, rank)) + RIDGE * prior
+        moments = (counted.t() @ second).unflatten(1, (rank, rank)) + RIDGE * noise.view(-1, 1, 1) * prior
         products = (x.t() * weights) @ factors
         loadings = torch.linalg.solve(moments, products.unsqueeze(2)).squeeze(2)
         noise = ((squares - (loadings * products).sum(1)) / count).clamp(min=LEAST_NOISE)
