@@ -27,14 +27,16 @@ EFFORTS: dict[Effort, float] = {"quick": 1 / 3, "default": 1.0, "thorough": 3.0}
 STEPS, STEPS_OF_NUMBERS = 3, 2
 """Refining steps; imputation takes fewer in tables with numbers, whose first guess is good."""
 FACTORS = 12
-"""Factors of the first guess at numbers, at most one for each of its features."""
+"""Factors of the first guess, at most one for each of its features."""
 CATEGORY_TRUST, SURE_ROWS = 0.5, 500
 """Trust in the guess at categories up to the second number of rows. Beyond, it falls as one divided by the rows."""
+BINARY_TRUST, BINARY_ROWS = 0.2, 2500
+"""Trust where all columns are binary; from so many rows on these need no first guess."""
 WIDTH, A_COLUMN, A_VARIABLE, NARROW_VARIABLE = 400, 5, 32, 16
 """Most units of the stream, those for each column, beyond 64, and those for each variable; the last where imputation is
 learnt from a small table without numbers. See `_width`."""
 BLOCKS = 2
-WEIGHT_DECAY, ORDERED_DECAY, MOST_DECAY = 0.1, 800, 2.0
+WEIGHT_DECAY, GUESS_DECAY, MOST_DECAY = 0.1, 800, 2.0
 """Weight decay; where levels have an order, the second one divided by the rows, from the first to the third. More of it
 weakens associations; categories lose by it."""
 ROWS_DENSITY, ROWS_IMPUTATION = 1_500_000, 600_000
@@ -109,9 +111,8 @@ def defaults(
     if steps is None:
         steps = STEPS_OF_NUMBERS if imputation and knots else STEPS
     dropout = DROPOUT if small else 0.0
-    factors = _factors(levels, ordinal)
-    trust = round(CATEGORY_TRUST * min(1, SURE_ROWS / n_rows), 2) if factors else None
-    decay = WEIGHT_DECAY if factors is None else max(WEIGHT_DECAY, min(MOST_DECAY, ORDERED_DECAY / n_rows))
+    factors, trust = _first_guess(n_rows, levels, ordinal)
+    decay = WEIGHT_DECAY if factors is None else max(WEIGHT_DECAY, min(MOST_DECAY, GUESS_DECAY / n_rows))
     model = ModelConfig(
         n_variables=len(levels),
         levels=None if set(levels) == {2} and knots is None else tuple(levels),
@@ -153,11 +154,13 @@ def defaults(
     return model, training
 
 
-def _factors(levels: Sequence[int], ordinal: Sequence[int]) -> int | None:
-    """Return the number of factors of the first guess; None where there is nothing to guess."""
-    guessed = {j for j in ordinal if levels[j] > 2}
-    n_features = sum(1 if j in guessed else max(1, n - 1) for j, n in enumerate(levels))
-    return min(FACTORS, n_features) if guessed else None
+def _first_guess(n_rows: int, levels: Sequence[int], ordinal: Sequence[int]) -> tuple[int | None, float | None]:
+    """Return the factors of the first guess and its trust in categories; None where it does not help."""
+    ordered = {j for j in ordinal if levels[j] > 2}
+    factors = min(FACTORS, sum(1 if j in ordered else max(1, n - 1) for j, n in enumerate(levels)))
+    if ordered:
+        return factors, round(CATEGORY_TRUST * min(1, SURE_ROWS / n_rows), 2)
+    return (factors, BINARY_TRUST) if max(levels) == 2 and n_rows < BINARY_ROWS else (None, None)
 
 
 def _width(n_rows: int, levels: Sequence[int], knots: Knots, a_column: int, a_variable: int) -> int:
