@@ -84,9 +84,8 @@ class ModelConfig:
         check_range(self, "focus", least=0)
         if len(set(ordinal)) < len(ordinal) or not all(0 <= place <= last for place in ordinal):
             raise ValueError(f"ordinal: expected places from 0 to {last}, each at most once, found {ordinal}")
-        guesses = self.category_trust is not None or any((self.levels or {j: 2})[j] > 2 for j in ordinal)
-        if self.factors and not guesses:
-            raise ValueError("factors: expected an ordinal variable of three levels or more to guess, found none")
+        if self.factors and self.category_trust is None and not any((self.levels or {j: 2})[j] > 2 for j in ordinal):
+            raise ValueError("factors: expected a category_trust or an ordinal variable of three levels or more")
 
 
 @dataclass(frozen=True, kw_only=True)

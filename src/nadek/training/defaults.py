@@ -28,17 +28,16 @@ STEPS, STEPS_OF_NUMBERS = 3, 2
 """Refining steps; imputation takes fewer in tables with numbers, whose first guess is good."""
 FACTORS = 12
 """Factors of the first guess, at most one for each of its features."""
-CATEGORY_TRUST, SURE_ROWS = 0.5, 500
-"""Trust in the guess at categories up to the second number of rows. Beyond, it falls as one divided by the rows."""
-BINARY_TRUST, BINARY_ROWS = 0.2, 2500
-"""Trust where all columns are binary; from so many rows on these need no first guess."""
+CATEGORY_TRUST, SURE_ROWS, BINARY_TRUST, BINARY_ROWS = 0.5, 500, 0.2, 1000
+"""Trust in the guess at categories up to the second number of rows, beyond which it falls as one divided by the rows.
+Tables of binary columns alone have another one, and from the last number of rows on no guess, by which pixels lose."""
 WIDTH, A_COLUMN, A_VARIABLE, NARROW_VARIABLE = 400, 5, 32, 16
 """Most units of the stream, those for each column, beyond 64, and those for each variable; the last where imputation is
 learnt from a small table without numbers. See `_width`."""
 BLOCKS = 2
 WEIGHT_DECAY, GUESS_DECAY, MOST_DECAY = 0.1, 800, 2.0
-"""Weight decay; where levels have an order, the second one divided by the rows, from the first to the third. More of it
-weakens associations; categories lose by it."""
+"""Weight decay; with a first guess, the second one divided by the rows, from the first to the third. More of it weakens
+associations; categories lose by it."""
 ROWS_DENSITY, ROWS_IMPUTATION = 1_500_000, 600_000
 """Rows that a run reads in all its epochs."""
 ROWS_A_COLUMN = 10_000
