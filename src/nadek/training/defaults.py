@@ -53,9 +53,9 @@ LARGE_TABLE = 100_000
 ROWS_BETWEEN = 8192
 """Rows read between validations, at most a tenth of a run; four times as many for imputation, which would spend a tenth
 of its time on them, and half as many where they choose the length."""
-ANNEAL, ANNEAL_COLUMNS = (0.5, 2.0), 20
+ANNEAL, ANNEAL_LEVELS = (0.5, 2.0), 40
 """Least and most epochs of a falling rate, as part of those of the full rate, where validation chooses the length; as
-many for so many columns, or variables where some are numbers."""
+many for so many levels, of which a variable has two where some are numbers."""
 PATIENCE = 0.2
 """Patience of early stopping, as part of the epochs."""
 BFLOAT16_WIDTH = 160
@@ -135,8 +135,8 @@ def defaults(
     masks: MaskLaw | None = "holes" if imputation else None
     chosen = _phases(epochs, steps, masks if small else "holes", masks)
     between = 4 * ROWS_BETWEEN if imputation else ROWS_BETWEEN
-    n_columns = sum(1 if n == 2 or knots else n for n in levels)
-    anneal = min(ANNEAL[1], max(ANNEAL[0], n_columns / ANNEAL_COLUMNS)) if adaptive else None
+    n_levels = 2 * len(levels) if knots else sum(levels)
+    anneal = min(ANNEAL[1], max(ANNEAL[0], n_levels / ANNEAL_LEVELS)) if adaptive else None
     if anneal is not None:
         falling = replace(chosen[-1], epochs=math.ceil(anneal * most))
         chosen, between = (replace(falling, epochs=most, steps=1), falling), ROWS_BETWEEN // 2
