@@ -94,14 +94,15 @@ def first_guess(model, p, observed, missing):
             guesses.append((place, np.arange(n), None))
         elif trust is not None:
             guesses += [([column], np.ones(1), n) for column in place]
-    for loading, mean, noise, (place, level, n) in zip(p["loadings"], p["mean"], p["noise"], guesses, strict=True):
+    for loading, mean, alone, (place, level, n) in zip(p["loadings"], p["mean"], p["variance"], guesses, strict=True):
         centre = mean + loading @ covariance @ total
         share = np.clip(mean, 1e-3, 1 - 1e-3)
         least = 0.1 if n is None else 0.1 * share * (1 - share)
-        narrowed = least + noise + loading @ covariance @ loading
-        alone = least + noise + loading @ loading
+        given = alone - loading @ loading + loading @ covariance @ loading
         part = 0.5 if n is None else trust
-        sharpness = part / narrowed + (1 - part) / alone if n is None or n <= 2 else part * (1 - share) / narrowed
+        sharpness = part / (given + least) + (1 - part) / (alone + least)
+        if n is not None and n > 2:
+            sharpness = part * (1 - share) / (given + least)
         guess[place] = sharpness * (level * centre - level**2 / 2) - p["alone"][place]
         is_guessed[place] = True
     return guess, is_guessed

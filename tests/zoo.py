@@ -40,9 +40,9 @@ def _mixed(D, generator, pattern, **options):
     return IterativeNADE(ModelConfig(n_variables=D, levels=levels, **options), mean, generator=generator)
 
 
-def _guessing(D, generator, **options):
+def _guessing(D, generator, pattern=(4, 2, 3, 3), **options):
     """Ordered and other variables, with a first guess by two factors."""
-    levels = ((4, 2, 3, 3) * D)[:D]
+    levels = (pattern * D)[:D]
     options = {"ordinal": tuple(j for j in range(D) if j % 4 in (0, 2)), "factors": 2, **options}
     network = _mixed(D, generator, levels, core=DeepConfig(hidden=(6,)), **options)
     variables = network.variables
@@ -100,6 +100,7 @@ ZOO = {
     ),
     "first guess": lambda D, g: _guessing(D, g, steps=2, mask_input=True),
     "first guess of all": lambda D, g: _guessing(D, g, steps=2, category_trust=0.7, mask_input=True),
+    "first guess of binary": lambda D, g: _guessing(D, g, (2,), steps=3, category_trust=0.4),
     "first guess, one step, mean fill": lambda D, g: _guessing(D, g, steps=1, fill="mean"),
     "images": lambda D, g: _images(D, g, channels=(3, 4), dense=5),
     "images, two steps": lambda D, g: _images(D, g, channels=(3, 2), dense=0, steps=2),

@@ -42,7 +42,6 @@ def test_logits_are_those_of_the_conditional_gaussian():
         return mean[place] + weights @ (features - mean)[s], covariance[place, place] - weights @ covariance[s, place]
 
     def gaussian(seen, place, levels):
-        """Between one of its own variance and one of the variance where nothing is observed."""
         centre, variance = moments(seen, place)
         sharpness = TRUST / (variance + LEAST_VARIANCE) + (1 - TRUST) / (covariance[place, place] + LEAST_VARIANCE)
         return -0.5 * sharpness * (levels - centre) ** 2
@@ -85,7 +84,7 @@ def test_guess_of_categories_is_that_of_frequencies_to_first_order():
     loadings[3:5] = torch.tensor([[1e-6], [-3e-6]])
     network = network_of(FactorAnalysis(mean, loadings, noise), category_trust=1.0)
     guess = network.first_guess
-    guess.noise[guess.guesses.index((3, 0))] = 0.9 * 0.2 * 0.8  # these exclude each other, which a sum does not know
+    guess.variance[guess.guesses.index((3, 0))] = 0.9 * 0.2 * 0.8  # these exclude each other, which a sum does not know
     zeros = torch.zeros(1, dtype=torch.float64)
     guess.alone.copy_(guess._gaussian(Evidence(zeros, zeros)))
     logits = guess.logits(Evidence(torch.ones(1, dtype=torch.float64), zeros))[network.variables.columns(slice(3, 4))]
@@ -150,5 +149,5 @@ def test_columns_that_tell_nothing_or_are_never_seen_stay_finite(trust):
 
 
 def test_a_network_without_ordered_variables_has_nothing_to_guess():
-    with pytest.raises(ValueError, match="factors: expected an ordinal variable of three levels"):
+    with pytest.raises(ValueError, match="factors: expected a category_trust or an ordinal variable"):
         ModelConfig(n_variables=2, levels=(2, 4), ordinal=(0,), factors=3)

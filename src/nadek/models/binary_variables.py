@@ -7,7 +7,7 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nadek.kernels.linear import affine
+from nadek.kernels.linear import add_product, affine
 
 MEAN_MARGIN = 1e-4
 """Distance of data means from 0 and 1, so that a constant column has finite logits."""
@@ -48,15 +48,15 @@ class BinaryVariables(nn.Module):
         """Repeat a value of each variable for its columns."""
         return mask
 
-    def probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch C"]:
-        """Return the mean of each column (Eq. 8)."""
+    def probabilities(self, logits: Float[Tensor, "*batch c"], first: int = 0) -> Float[Tensor, "*batch c"]:
+        """Return the mean of each column (Eq. 8), from variable ``first`` on."""
         return logits.sigmoid()
 
     def probabilities_from(
-        self, h: Float[Tensor, "B H"], V: Float[Tensor, "c H"], b: Float[Tensor, " c"], first: int
+        self, h: Float[Tensor, "B H"], V: Float[Tensor, "c H"], b: Float[Tensor, "*#B c"], first: int
     ) -> Float[Tensor, "B c"]:
-        """Return `probabilities` from ``h V' + b``, from variable ``first`` on."""
-        return affine(h, V, b, "sigmoid")
+        """Return `probabilities` from ``h V' + b``; biases may differ by row."""
+        return affine(h, V, b, "sigmoid") if b.ndim == 1 else self.probabilities(add_product(b, h, V), first)
 
     def level_probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch D L"]:
         """Return the probability of each level of each variable."""

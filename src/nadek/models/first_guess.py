@@ -7,9 +7,9 @@ The cells of a row are taken for sums of a few common factors, and noise of thei
 An ordered variable, such as a number, has one feature z: its code. Any other has its columns, without the first of
 three or more. Given the observed cells, the factors are Gaussian, with the precision ``1 + sum of L_p L_p' / psi_p``
 over observed features p, and so is each missing code. As these are sums over variables, a few products answer all rows,
-and a decoder adds what it reveals. The logits of the levels of an ordered variable are those of its Gaussian, less those
-of the same Gaussian where nothing is observed: they are added to the visible bias. The mean of the Gaussian counts in
-full, how narrow it has become only by the part `TRUST`: straight lines through codes are surer than they should be.
+and a decoder adds what it reveals. The logits of the levels of an ordered variable are those of its Gaussian, less
+those where nothing is observed, and are added to the visible bias. The mean counts in full, but how narrow the Gaussian
+has become only by the part `TRUST`: straight lines through codes are surer than they should be.
 
 The logit of another level is that of its own column, which is 1 against 0: of a binary variable, this is the linear
 discriminant, narrowed by the part ``category_trust``. Three levels or more exclude each other: their logits count
@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from nadek.models.variables import ALL, Variables
 
 TRUST = 0.5
-"""Part by which the logits of a number are those of its own variance, not of the one where nothing is observed."""
+"""Part of the logits from the variance given the observed cells; the rest is from that where nothing is observed."""
 MOST_CATEGORIES = 256
 """Categories of a variable with features: so many say little each, and an analysis takes their number to the cube."""
 LEAST_VARIANCE = 0.1
@@ -79,8 +79,7 @@ class FactorGuess(nn.Module):
         self.variable_sums = nn.Buffer(torch.zeros(n_variables, rank))
         self.precisions = nn.Buffer(torch.zeros(n_variables, rank * rank))
         self.loadings = nn.Buffer(torch.zeros(n_guesses, rank))
-        self.mean, self.noise = nn.Buffer(torch.zeros(n_guesses)), nn.Buffer(torch.ones(n_guesses))
-        self.variance = nn.Buffer(torch.ones(n_guesses))
+        self.mean, self.variance = nn.Buffer(torch.zeros(n_guesses)), nn.Buffer(torch.ones(n_guesses))
         self.alone = nn.Buffer(torch.zeros(n_columns))
         # of each column its place among the guesses and its level, which is 0 for the others
         place, level = torch.zeros(n_columns, dtype=torch.long), torch.zeros(n_columns)
@@ -137,7 +136,7 @@ class FactorGuess(nn.Module):
         for name, chosen in {
             **dict.fromkeys(("column_sums", "alone"), columns),
             **dict.fromkeys(("variable_sums", "precisions"), ordering),
-            **dict.fromkeys(("loadings", "mean", "noise", "variance"), guesses.to(ordering.device)),
+            **dict.fromkeys(("loadings", "mean", "variance"), guesses.to(ordering.device)),
         }.items():
             setattr(guess, name, getattr(self, name)[chosen])
         return guess.to(self.loadings)
@@ -166,8 +165,7 @@ class FactorGuess(nn.Module):
                 sums[index, own], lacking[index] = -1, 1
         self.loadings.copy_(sums @ loadings)
         self.mean.copy_(sums @ mean + lacking)
-        self.noise.copy_(sums.square() @ noise)
-        self.variance.copy_(self.loadings.square().sum(1) + self.noise)
+        self.variance.copy_((sums @ loadings).square().sum(1) + sums.square() @ noise)
         zeros = self.precisions.new_zeros
         self.alone.copy_(self._gaussian(Evidence(zeros(self.rank), zeros(self.rank**2))))
 
@@ -201,19 +199,18 @@ class FactorGuess(nn.Module):
     def _gaussian(self, evidence: Evidence) -> Float[Tensor, "*batch C"]:
         """Return the trusted logits of Gaussian codes, but for a constant common to the levels of a variable."""
         precision = evidence.precision.unflatten(-1, (self.rank, self.rank))
-        precision = precision + torch.eye(self.rank, dtype=precision.dtype, device=precision.device)
-        covariance = eliminated(precision) if torch.compiler.is_exporting() else torch.linalg.inv(precision)
+        prior = torch.eye(self.rank, dtype=precision.dtype, device=precision.device)
+        covariance = (eliminated if torch.compiler.is_exporting() else torch.linalg.inv)(precision + prior)
         factors = (covariance @ evidence.total.unsqueeze(-1)).squeeze(-1)
         mean = factors @ self.loadings.t() + self.mean
         squares = self.loadings.unsqueeze(2) * self.loadings.unsqueeze(1)
-        variance = covariance.mT.flatten(-2) @ squares.flatten(1).t() + self.noise  # .mT: no copy
+        variance = self.variance - (prior - covariance).mT.flatten(-2) @ squares.flatten(1).t()  # .mT: no copy
         least, trust = torch.full_like(self.mean, LEAST_VARIANCE), torch.full_like(self.mean, TRUST)
         if self.category_trust is not None:
             share = self.mean.clamp(LEAST_SHARE, 1 - LEAST_SHARE)
             least = torch.where(self.is_column, LEAST_VARIANCE * share * (1 - share), least)
             trust = torch.where(self.is_column, self.category_trust * (1 - self.excludes * share), trust)
-        rest = torch.where(self.excludes, 0, 1 - trust)
-        sharpness = trust / (variance + least) + rest / (self.variance + least)
+        sharpness = trust / (variance + least) + (1 - trust) * ~self.excludes / (self.variance + least)
         mean, sharpness = (part.index_select(-1, self.place) for part in (mean, sharpness))
         return sharpness * (mean * self.level - 0.5 * self.level**2)
 

@@ -102,13 +102,13 @@ class MixedVariables(nn.Module):
         return mask.index_select(-1, variable)
 
     def probabilities(self, logits: Float[Tensor, "*batch c"], first: int = 0) -> Float[Tensor, "*batch c"]:
-        """See `BinaryVariables`; from variable ``first`` on."""
+        """See `BinaryVariables`."""
         return self._of_columns(self._cells(logits, first), first)
 
     def probabilities_from(
         self, h: Float[Tensor, "B H"], V: Float[Tensor, "c H"], b: Float[Tensor, "*#B c"], first: int
     ) -> Float[Tensor, "B c"]:
-        """See `BinaryVariables`; biases may differ by row."""
+        """See `BinaryVariables`."""
         return self.probabilities(affine(h, V, b) if b.ndim == 1 else add_product(b, h, V), first)
 
     def level_probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch D L"]:

@@ -27,16 +27,17 @@ EFFORTS: dict[Effort, float] = {"quick": 1 / 3, "default": 1.0, "thorough": 3.0}
 STEPS, STEPS_OF_NUMBERS = 3, 2
 """Refining steps; imputation takes fewer in tables with numbers, whose first guess is good."""
 FACTORS = 12
-"""Factors of the first guess at numbers, at most one for each of its features."""
-CATEGORY_TRUST, SURE_ROWS = 0.5, 500
-"""Trust in the guess at categories up to the second number of rows. Beyond, it falls as one divided by the rows."""
+"""Factors of the first guess, at most one for each of its features."""
+CATEGORY_TRUST, SURE_ROWS, BINARY_TRUST, BINARY_ROWS = 0.5, 500, 0.2, 1000
+"""Trust in the guess at categories up to the second number of rows, beyond which it falls as one divided by the rows.
+Tables of binary columns alone have another one, and from the last number of rows on no guess, by which pixels lose."""
 WIDTH, A_COLUMN, A_VARIABLE, NARROW_VARIABLE = 400, 5, 32, 16
 """Most units of the stream, those for each column, beyond 64, and those for each variable; the last where imputation is
 learnt from a small table without numbers. See `_width`."""
 BLOCKS = 2
-WEIGHT_DECAY, ORDERED_DECAY, MOST_DECAY = 0.1, 800, 2.0
-"""Weight decay; where levels have an order, the second one divided by the rows, from the first to the third. More of it
-weakens associations; categories lose by it."""
+WEIGHT_DECAY, GUESS_DECAY, MOST_DECAY = 0.1, 800, 2.0
+"""Weight decay; with a first guess, the second one divided by the rows, from the first to the third. More of it weakens
+associations; categories lose by it."""
 ROWS_DENSITY, ROWS_IMPUTATION = 1_500_000, 600_000
 """Rows that a run reads in all its epochs."""
 ROWS_A_COLUMN = 10_000
@@ -52,9 +53,9 @@ LARGE_TABLE = 100_000
 ROWS_BETWEEN = 8192
 """Rows read between validations, at most a tenth of a run; four times as many for imputation, which would spend a tenth
 of its time on them, and half as many where they choose the length."""
-ANNEAL, ANNEAL_COLUMNS = (0.5, 1.5), 20
+ANNEAL, ANNEAL_LEVELS = (0.5, 2.0), 40
 """Least and most epochs of a falling rate, as part of those of the full rate, where validation chooses the length; as
-many for so many columns."""
+many for so many levels, of which a variable has two where some are numbers."""
 PATIENCE = 0.2
 """Patience of early stopping, as part of the epochs."""
 BFLOAT16_WIDTH = 160
@@ -109,9 +110,8 @@ def defaults(
     if steps is None:
         steps = STEPS_OF_NUMBERS if imputation and knots else STEPS
     dropout = DROPOUT if small else 0.0
-    factors = _factors(levels, ordinal)
-    trust = round(CATEGORY_TRUST * min(1, SURE_ROWS / n_rows), 2) if factors else None
-    decay = WEIGHT_DECAY if factors is None else max(WEIGHT_DECAY, min(MOST_DECAY, ORDERED_DECAY / n_rows))
+    factors, trust = _first_guess(n_rows, levels, ordinal)
+    decay = WEIGHT_DECAY if factors is None else max(WEIGHT_DECAY, min(MOST_DECAY, GUESS_DECAY / n_rows))
     model = ModelConfig(
         n_variables=len(levels),
         levels=None if set(levels) == {2} and knots is None else tuple(levels),
@@ -135,7 +135,8 @@ def defaults(
     masks: MaskLaw | None = "holes" if imputation else None
     chosen = _phases(epochs, steps, masks if small else "holes", masks)
     between = 4 * ROWS_BETWEEN if imputation else ROWS_BETWEEN
-    anneal = min(ANNEAL[1], max(ANNEAL[0], len(levels) / ANNEAL_COLUMNS)) if adaptive else None
+    n_levels = 2 * len(levels) if knots else sum(levels)
+    anneal = min(ANNEAL[1], max(ANNEAL[0], n_levels / ANNEAL_LEVELS)) if adaptive else None
     if anneal is not None:
         falling = replace(chosen[-1], epochs=math.ceil(anneal * most))
         chosen, between = (replace(falling, epochs=most, steps=1), falling), ROWS_BETWEEN // 2
@@ -153,11 +154,13 @@ def defaults(
     return model, training
 
 
-def _factors(levels: Sequence[int], ordinal: Sequence[int]) -> int | None:
-    """Return the number of factors of the first guess; None where there is nothing to guess."""
-    guessed = {j for j in ordinal if levels[j] > 2}
-    n_features = sum(1 if j in guessed else max(1, n - 1) for j, n in enumerate(levels))
-    return min(FACTORS, n_features) if guessed else None
+def _first_guess(n_rows: int, levels: Sequence[int], ordinal: Sequence[int]) -> tuple[int | None, float | None]:
+    """Return the factors of the first guess and its trust in categories; None where it does not help."""
+    ordered = {j for j in ordinal if levels[j] > 2}
+    factors = min(FACTORS, sum(1 if j in ordered else max(1, n - 1) for j, n in enumerate(levels)))
+    if ordered:
+        return factors, round(CATEGORY_TRUST * min(1, SURE_ROWS / n_rows), 2)
+    return (factors, BINARY_TRUST) if max(levels) == 2 and n_rows < BINARY_ROWS else (None, None)
 
 
 def _width(n_rows: int, levels: Sequence[int], knots: Knots, a_column: int, a_variable: int) -> int:

@@ -12,7 +12,6 @@ from nadek.models import IterativeNADE
 from nadek.models.cores import Core, Deep
 from nadek.models.first_guess import Evidence
 from nadek.models.layers import is_modified
-from nadek.models.variables import MixedVariables
 
 
 class IncrementalDecoder:
@@ -90,7 +89,6 @@ class IncrementalDecoder:
 
         if guess is not None and self.first_guess is not None:
             b = b + guess[:, start:].to(self.dtype)
-            assert isinstance(self.along, MixedVariables)  # some of them have an order
             v = self.along.probabilities((self.bias + guess)[:, start:], low)
             u = add_missing(u, (v * self.first_guess.is_guessed[start:]).to(self.dtype))
         h, state = self.core(u, None)
