@@ -903,9 +903,9 @@ def test_default_imputation_phases():
     assert {phase.masks for phase in (*large, *small_table)} == {"holes"}
     both = [defaults(20_000, (2,) * 20, purpose="imputation", steps=k, epochs=7)[1].phases for k in (1, 2)]
     assert [[(phase.epochs, phase.steps) for phase in phases] for phases in both] == [[(7, None)], [(4, 1), (3, None)]]
-    cases = (20, None), (20, 7), (4, None), (24, None), (99, None)
-    lengths = [defaults(400, (2,) * n, purpose="imputation", epochs=e)[1].anneal for n, e in cases]
-    assert lengths == [1, None, 0.5, 1.2, 1.5]
+    cases = (20, 2, None), (20, 2, 7), (4, 2, None), (24, 2, None), (99, 2, None), (12, 5, None)
+    lengths = [defaults(400, (k,) * n, purpose="imputation", epochs=e)[1].anneal for n, k, e in cases]
+    assert lengths == [1, None, 0.5, 1.2, 2, 1.5]
 
 
 @pytest.mark.parametrize("purpose", ["density", "imputation"])
