@@ -133,9 +133,8 @@ def pruned_and_moved(model):
 @pytest.mark.parametrize("change", [hooked, hooked_before, given_a_forward, pruned_and_moved])
 @pytest.mark.parametrize("steps", [1, 3])
 def test_modified_network_is_called_as_whole(change, steps, generator):
-    model = IterativeNADE(
-        ModelConfig(n_variables=8, core=DeepConfig(hidden=(5,)), steps=steps), generator=generator
-    ).double()
+    config = ModelConfig(n_variables=8, core=DeepConfig(hidden=(5,)), steps=steps)
+    model = IterativeNADE(config, generator=generator).double()
     x, ordering = rows(model), torch.randperm(8, generator=generator)
     unchanged = log_prob(model, x, ordering=ordering)
     change(model)
