@@ -528,10 +528,10 @@ def test_fit_shows_words_for_missing(tmp_path):
     assert load(tmp_path / "b").levels == (3, 2)
 
 
-def items(path, n=28):
+def items(path):
     """A table of whole numbers in many columns, beside two of 0 and 1."""
-    names = ["sex", *(f"item_{j}" for j in range(1, n + 1)), "ok"]
-    rows = [[i % 2, *((i + j) % 5 + 1 for j in range(n)), i // 2 % 2] for i in range(40)]
+    names = ["sex", *(f"item_{j}" for j in range(1, 29)), "ok"]
+    rows = [[i % 2, *((i + j) % 5 + 1 for j in range(28)), i // 2 % 2] for i in range(40)]
     path.write_text("\n".join(",".join(map(str, row)) for row in [names, *rows]) + "\n")
     return path
 
