@@ -47,10 +47,10 @@ def people():
     return pa.table(columns)
 
 
-def cut(table, seed, *, n=7):
+def cut(table, seed):
     """A table in batches, its rows in another order."""
     rows = np.random.default_rng(seed).permutation(len(table))
-    return [batch for part in np.array_split(rows, n) for batch in table.take(part).combine_chunks().to_batches()]
+    return [batch for part in np.array_split(rows, 7) for batch in table.take(part).combine_chunks().to_batches()]
 
 
 def joined(batches):

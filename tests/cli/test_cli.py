@@ -272,21 +272,19 @@ def test_evaluate_writes_a_file(digits, tmp_path):
 
 def test_privacy_is_the_distance_to_training_rows(survey, tmp_path):
     train, unseen = answers(40, seed=1, missing=0.01), answers(12, seed=2)
-    unseen[:3] = train[~np.isnan(train).any(1)][:3]
+    whole = train[~np.isnan(train).any(1)]
+    unseen[:3] = whole[:3]
     paths = [write_csv(tmp_path / f"{name}.csv", x) for name, x in (("train", train), ("unseen", unseen))]
     command = ("evaluate", survey, paths[1], "--privacy", paths[0], "-q")
     record = json.loads(ok(*command, "--json").out)
-    whole = train[~np.isnan(train).any(1)]
     distances = np.abs(unseen[:, None] - whole).mean(2).min(1)
     assert (record["rows"], record["training_rows"]) == (12, len(whole))
     assert record["unseen"]["copies"] == pytest.approx((distances == 0).mean())
     assert record["unseen"]["median"] == pytest.approx(np.median(distances))
     assert record["drawn"]["closest_part"] <= record["drawn"]["median"]
     assert json.loads(ok(*command, "--json", "--rows", "5", "--orderings", "1").out)["rows"] == 5
-    shown = ok(*command, "-o", tmp_path / "result.json").out
-    assert f"the closest of {len(whole)} training rows; {40 - len(whole)} rows with missing cells" in " ".join(
-        shown.split()
-    )
+    shown = " ".join(ok(*command, "-o", tmp_path / "result.json").out.split())
+    assert f"the closest of {len(whole)} training rows; {40 - len(whole)} rows with missing cells" in shown
     assert "12 drawn rows" in shown
     assert json.loads((tmp_path / "result.json").read_text()) == record
     empty = write_csv(tmp_path / "empty.csv", np.full((2, 5), np.nan))
@@ -530,10 +528,10 @@ def test_fit_shows_words_for_missing(tmp_path):
     assert load(tmp_path / "b").levels == (3, 2)
 
 
-def items(path, n=28):
+def items(path):
     """A table of whole numbers in many columns, beside two of 0 and 1."""
-    names = ["sex", *(f"item_{j}" for j in range(1, n + 1)), "ok"]
-    rows = [[i % 2, *((i + j) % 5 + 1 for j in range(n)), i // 2 % 2] for i in range(40)]
+    names = ["sex", *(f"item_{j}" for j in range(1, 29)), "ok"]
+    rows = [[i % 2, *((i + j) % 5 + 1 for j in range(28)), i // 2 % 2] for i in range(40)]
     path.write_text("\n".join(",".join(map(str, row)) for row in [names, *rows]) + "\n")
     return path
 

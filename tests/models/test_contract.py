@@ -106,9 +106,8 @@ def test_subclass_is_called_through_its_forward(steps, kind, generator):
         log_prob(model, x, ordering=ordering, decoder="incremental")
     nothing = torch.full((3, 8), torch.nan, dtype=torch.float64)
     filled = complete(model, nothing, draws(model, row_keys(0, torch.arange(3))), ordering)
-    torch.testing.assert_close(
-        filled.log_probs.sum(1), log_prob(model, filled.values, ordering=ordering, decoder="full"), rtol=0, atol=1e-11
-    )
+    expected = log_prob(model, filled.values, ordering=ordering, decoder="full")
+    torch.testing.assert_close(filled.log_probs.sum(1), expected, rtol=0, atol=1e-11)
 
 
 def hooked(model):
@@ -133,9 +132,8 @@ def pruned_and_moved(model):
 @pytest.mark.parametrize("change", [hooked, hooked_before, given_a_forward, pruned_and_moved])
 @pytest.mark.parametrize("steps", [1, 3])
 def test_modified_network_is_called_as_whole(change, steps, generator):
-    model = IterativeNADE(
-        ModelConfig(n_variables=8, core=DeepConfig(hidden=(5,)), steps=steps), generator=generator
-    ).double()
+    config = ModelConfig(n_variables=8, core=DeepConfig(hidden=(5,)), steps=steps)
+    model = IterativeNADE(config, generator=generator).double()
     x, ordering = rows(model), torch.randperm(8, generator=generator)
     unchanged = log_prob(model, x, ordering=ordering)
     change(model)
@@ -218,9 +216,8 @@ def test_batch_does_not_change_a_row(name, dtype, near, generator):
     model = build(name, 6).to(dtype)
     x = rows(model)
     ordering = orderings_of(model, 1, generator)[0]
-    torch.testing.assert_close(
-        log_prob(model, x[17:18], ordering=ordering), log_prob(model, x, ordering=ordering)[17:18], rtol=0, atol=near
-    )
+    alone, together = (log_prob(model, some, ordering=ordering) for some in (x[17:18], x))
+    torch.testing.assert_close(alone, together[17:18], rtol=0, atol=near)
 
 
 @pytest.mark.slow

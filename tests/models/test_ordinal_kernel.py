@@ -54,12 +54,12 @@ def cost(model):
     return step_costs(model, codes().double(), missing)[-1].mean()
 
 
-def dense_root(levels=LEVELS, ordinal=ORDINAL):
+def dense_root():
     """R as one matrix over all columns: the slow way, a kernel's eigenvectors block by block."""
-    variables = variables_of(levels)
+    variables = variables_of(LEVELS)
     root = torch.eye(variables.n_columns, dtype=torch.float64)
-    for j in (j for j in ordinal if levels[j] > 2):
-        n, start = levels[j], variables.first_column(j)
+    for j in (j for j in ORDINAL if LEVELS[j] > 2):
+        n, start = LEVELS[j], variables.first_column(j)
         kernel = [[math.exp(-0.5 * ((a - b) / (n - 1) / LENGTH_SCALE) ** 2) for a in range(n)] for b in range(n)]
         mixed = (1 - NUGGET) * np.array(kernel) + NUGGET * np.eye(n)
         values, vectors = np.linalg.eigh(mixed)

@@ -51,15 +51,15 @@ def run(folder, recipe_=None, x=None, validation=None, **options):
     )
 
 
-def interrupted(folder, recipe_=None, after=2, **options):
-    """A training that broke off after some epochs, whose state is in its folder."""
+def interrupted(folder, **options):
+    """A training that broke off after two epochs, whose state is in its folder."""
 
     def stop_later(epoch):
-        if epoch.epoch > after:
+        if epoch.epoch > 2:
             raise StopError
 
     with pytest.raises(StopError):
-        run(folder, recipe_, on_epoch=stop_later, save_every=0.0, **options)
+        run(folder, on_epoch=stop_later, save_every=0.0, **options)
     assert holds_state(folder)
 
 

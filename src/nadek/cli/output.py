@@ -72,9 +72,7 @@ class Whole:
         """Write the model's columns, and more by name."""
         by_place = self._others | dict(zip(self._source.places, columns, strict=True))
         everything = [by_place[j] for j in sorted(by_place)]
-        names = self.columns
-        if more:
-            names = (*(names or labels_of(None, len(everything))), *more)
+        names = (*(self.columns or labels_of(None, len(everything))), *more) if more else self.columns
         writer.write([*everything, *more.values()], columns=names, index=self._table.index)
 
 

@@ -110,8 +110,7 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
             table, _ = self._fit(X, X_val, sample_weight)
             self._incomplete = sorted({*before, *_incomplete_columns(table)})
         empty = self._empty_columns()
-        late = [table.labels[j] for j in empty if not table.is_missing(j).all()]
-        if late:
+        if late := [table.labels[j] for j in empty if not table.is_missing(j).all()]:
             message = "columns without any value in the first fit are not learnt by warm_start"
             warn(f"{message}: {', '.join(late)}")
         still = [table.labels[j] for j in empty if table.is_missing(j).all()]

@@ -90,9 +90,8 @@ def _draw_phases(axes: Axes, position: Float[np.ndarray, " E"], phases: list[str
         where = (position[max(i - 1, 0)] + position[i]) / 2
         if i > 0:
             axes.axvline(where, color=RULE, linewidth=0.8, zorder=0)
-        axes.text(
-            where, 1.02, phases[i].replace("_", " "), transform=axes.get_xaxis_transform(), fontsize=6, va="bottom"
-        )
+        name = phases[i].replace("_", " ")
+        axes.text(where, 1.02, name, transform=axes.get_xaxis_transform(), fontsize=6, va="bottom")
 
 
 def _draw_costs(axes: Axes, position: Float[np.ndarray, " E"], costs: Float[np.ndarray, "E k"]) -> list[Line2D]:

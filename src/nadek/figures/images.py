@@ -123,11 +123,9 @@ def _mosaic(tiles: Float[np.ndarray, "R C h w 3"]) -> Float[np.ndarray, "H W 3"]
     rows, columns, height, width, _ = tiles.shape
     scale = _scale(height, width)
     tall, wide = height * scale, width * scale
-    grid = np.empty((rows, tall + LINE, columns, wide + LINE, 3))
-    grid[...] = to_rgb(FRAME)
+    grid = np.full((rows, tall + LINE, columns, wide + LINE, 3), to_rgb(FRAME))
     grid[:, LINE:, :, LINE:] = tiles.repeat(scale, axis=2).repeat(scale, axis=3).transpose(0, 2, 1, 3, 4)
-    picture = np.empty((rows * (tall + LINE) + LINE, columns * (wide + LINE) + LINE, 3))
-    picture[...] = to_rgb(FRAME)
+    picture = np.full((rows * (tall + LINE) + LINE, columns * (wide + LINE) + LINE, 3), to_rgb(FRAME))
     picture[:-LINE, :-LINE] = grid.reshape(rows * (tall + LINE), columns * (wide + LINE), 3)
     return picture
 

@@ -49,8 +49,7 @@ def _inpainting(
 ) -> figures.Figure:
     """A few rows with cells hidden at random, every state of the inference, and one joint draw."""
     x = x[torch.linspace(0, len(x) - 1, min(8, len(x))).long()].to(saved.model.b.device)  # sets may be sorted by class
-    missing = torch.rand(x.shape, generator=generator, device=x.device) < hidden
-    missing |= x.isnan()
+    missing = x.isnan() | (torch.rand(x.shape, generator=generator, device=x.device) < hidden)
     states = reconstruction_probabilities(saved.model, x, missing)
     completed = impute(saved.model, x.float().masked_fill(missing, torch.nan), generator=generator)
     return figures.inpainting(

@@ -1,6 +1,7 @@
 """Image network: an order-agnostic U-Net."""
 
 from functools import partial
+from itertools import pairwise
 
 import torch
 from jaxtyping import Bool, Float, Shaped
@@ -107,16 +108,14 @@ class ImageNetwork(ConditionalModel):
         super().__init__()
         self.config = config
         self.variables = BinaryVariables(config.n_variables)
-        widths, coarser = config.channels, range(1, len(config.channels))
+        widths, pairs = config.channels, list(pairwise(config.channels))
         self.stem = conv3x3(2, widths[0])
         self.place = nn.Parameter(torch.empty(widths[0], *config.padded))
         self.down = nn.ModuleList(self._blocks(width) for width in widths)
-        self.shrink = nn.ModuleList(uninitialised(nn.Conv2d, widths[i - 1], widths[i], 2, stride=2) for i in coarser)
-        height, width = (size >> len(coarser) for size in config.padded)
+        self.shrink = nn.ModuleList(uninitialised(nn.Conv2d, a, b, 2, stride=2) for a, b in pairs)
+        height, width = (size >> len(pairs) for size in config.padded)
         self.whole = DenseBlock(widths[-1], height, width, config.dense, config.dropout) if config.dense else None
-        self.grow = nn.ModuleList(
-            uninitialised(nn.ConvTranspose2d, widths[i], widths[i - 1], 2, stride=2) for i in coarser
-        )
+        self.grow = nn.ModuleList(uninitialised(nn.ConvTranspose2d, b, a, 2, stride=2) for a, b in pairs)
         self.up = nn.ModuleList(self._blocks(width) for width in widths)
         self.head = nn.Parameter(torch.empty(1, widths[0]))
         self.b = nn.Parameter(torch.empty(config.n_variables))

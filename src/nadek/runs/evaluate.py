@@ -48,19 +48,16 @@ def evaluate(
     x = complete_rows(saved.model, x.to(device))
     drawn = as_orderings(saved.model, orderings, device=device, generator=generator)
     table: list[Tensor] = []
-    summary: Summary | None = None
     try:
         for index, ordering in enumerate(drawn):
             report = None if progress is None else part_of(progress, index * len(x), len(x), len(drawn) * len(x))
             log_probs = log_prob(saved.model, x, ordering=ordering, progress=report)
             table.append(log_probs if densities is None else log_probs + densities.to(device))
-            summary = summarise(torch.stack(table))
-            on_estimate(summary)
+            on_estimate(summarise(torch.stack(table)))
     except KeyboardInterrupt:
-        if summary is None:
+        if not table:
             raise
-    assert summary is not None  # there is one ordering at least
-    estimates = asdict(summary)
+    estimates = asdict(summarise(torch.stack(table)))
     return {
         "test_log_likelihood": estimates.pop("mean"),
         "standard_error": estimates.pop("standard_error"),

@@ -84,9 +84,7 @@ def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.flo
     warn_of_doubts(table, placed)
     nothing = [Word(text) for text in NOTHING if table.is_text_file and text not in parsed.keep]
     # None among the answers of a column is an answer
-    of_text = [
-        j for j, texts in zip(places, map(texts_of, columns), strict=True) if texts and not {*texts} & {*NOTHING}
-    ]
+    of_text = [j for j, column in placed.items() if (texts := texts_of(column)) and not {*texts} & {*NOTHING}]
     schema = _schema(table, columns, places, parsed.missing)
     return schema, codes.T, (*counts, *count_words(table, nothing, of_text, declared=False))
 

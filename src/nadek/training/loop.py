@@ -333,10 +333,8 @@ class _Run:
 
     def _with_masks(self, rows: Rows, **options: int) -> Validation:
         """Draw the last phase's masks for validation rows."""
-        last = self.config.phases[-1]
-        return prepare_validation(
-            rows, self.model, self._generator(-1), law=self.config.mask_distribution(last).law, **options
-        )
+        law = self.config.mask_distribution(self.config.phases[-1]).law
+        return prepare_validation(rows, self.model, self._generator(-1), law=law, **options)
 
     def _current(self) -> ConditionalModel:
         """Return the model that training would return now: the average, if there is one."""
