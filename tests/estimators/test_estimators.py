@@ -1366,15 +1366,16 @@ def test_global_random_state_is_unchanged(copies):
 
 
 def test_warm_start_goes_on(copies):
-    model = nadek.NADEk(max_iter=12, random_state=0, warm_start=True).fit(copies)
+    answers = np.array(["no", "yes", "?"])[(copies.astype(int) + np.arange(400)[:, None]) % 3]
+    model = nadek.NADEk(max_iter=12, random_state=0, warm_start=True).fit(answers)
     first = model.history_
-    model.set_params(max_iter=2).fit(copies)
+    model.set_params(max_iter=2).fit(answers)
     assert model.n_iter_ == 2
     assert model.history_[0].train[-1] < 0.8 * first[0].train[-1]
     with pytest.raises(ValueError, match=r"^warm_start goes on .*: steps is 3 in it, found steps=4$"):
-        model.set_params(training={"steps": 4}).fit(copies)
+        model.set_params(training={"steps": 4}).fit(answers)
     with pytest.raises(ValueError, match="X has 2 features, but NADEk is expecting 3 features"):
-        model.set_params(training={"steps": 3}).fit(copies[:, :2])
+        model.set_params(training={"steps": 3}).fit(answers[:, :2])
 
 
 def test_warm_start_keeps_the_masks(copies, monkeypatch):
