@@ -86,24 +86,22 @@ def first_guess(model, p, observed, missing):
     columns = np.concatenate([[hidden] * len(c) for hidden, c in zip(missing, columns_of(model.levels), strict=True)])
     total = np.where(columns, 0, observed) @ p["column_sums"] - p["variable_sums"][shown].sum(0)
     covariance = np.linalg.inv(np.eye(rank) + p["precisions"][shown].sum(0).reshape(rank, rank))
-    order, trust = set(model.config.ordinal), model.config.category_trust
+    order, trust = set(model.config.ordinal), model.config.category_trust or 0
     guesses = []
     for j, n in enumerate(model.levels):
         place = columns_of(model.levels)[j]
-        if j in order and n > 2:
-            guesses.append((place, np.arange(n), None))
-        elif trust is not None:
-            guesses += [([column], np.ones(1), n) for column in place]
-    for loading, mean, alone, (place, level, n) in zip(p["loadings"], p["mean"], p["variance"], guesses, strict=True):
+        guesses += [(place, n)] if j in order and n > 2 else [([column], n == 2) for column in place]
+    for loading, mean, alone, (place, n) in zip(p["loadings"], p["mean"], p["variance"], guesses, strict=True):
         centre = mean + loading @ covariance @ total
-        share = np.clip(mean, 1e-3, 1 - 1e-3)
-        least = 0.1 if n is None else 0.1 * share * (1 - share)
-        given = alone - loading @ loading + loading @ covariance @ loading
-        part = 0.5 if n is None else trust
-        sharpness = part / (given + least) + (1 - part) / (alone + least)
-        if n is not None and n > 2:
-            sharpness = part * (1 - share) / (given + least)
-        guess[place] = sharpness * (level * centre - level**2 / 2) - p["alone"][place]
+        if len(place) > 1:
+            given = alone - loading @ loading + loading @ covariance @ loading
+            sharpness, level = 0.5 / (given + 0.1) + 0.5 / (alone + 0.1), np.arange(n)
+            guess[place] = sharpness * (level * centre - level**2 / 2)
+        else:
+            share = np.clip(mean, 1e-3, 1 - 1e-3)
+            centre = np.clip(centre, 0.1 * share, 1 - 0.1 * (1 - share))
+            guess[place] = np.log(centre / (1 - centre)) if n else trust * np.log(centre)
+        guess[place] -= p["alone"][place]
         is_guessed[place] = True
     return guess, is_guessed
 

@@ -100,7 +100,7 @@ ZOO = {
     ),
     "first guess": lambda D, g: _guessing(D, g, steps=2, mask_input=True),
     "first guess of all": lambda D, g: _guessing(D, g, steps=2, category_trust=0.7, mask_input=True),
-    "first guess of binary": lambda D, g: _guessing(D, g, (2,), steps=3, category_trust=0.4),
+    "first guess of binary": lambda D, g: _guessing(D, g, (2,), steps=3),
     "first guess, one step, mean fill": lambda D, g: _guessing(D, g, steps=1, fill="mean"),
     "images": lambda D, g: _images(D, g, channels=(3, 4), dense=5),
     "images, two steps": lambda D, g: _images(D, g, channels=(3, 2), dense=0, steps=2),

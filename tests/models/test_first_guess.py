@@ -53,44 +53,37 @@ def test_logits_are_those_of_the_conditional_gaussian():
         levels = np.arange(5)
         expected = gaussian(~missing[owner], 0, levels) - gaussian(np.zeros(6, bool), 0, levels)
         np.testing.assert_allclose(guess[:5] - guess[0], expected - expected[0], atol=1e-12)
-        assert (guess[[5, 10, 11, 12]] == 0).all()  # of variables without an order
+        assert (guess[10:13] == 0).all()  # of three levels, without trust
 
 
-def test_logit_of_a_binary_variable_is_the_linear_discriminant(monkeypatch):
-    """Of two classes that differ by their means, where x given the class is Gaussian; but for the constant."""
-    monkeypatch.setattr("nadek.models.first_guess.LEAST_VARIANCE", 0.0)
-    share = 0.3
-    difference, spread = torch.tensor([[1.5, -0.5], [0.7, 1.3]], dtype=torch.float64)
-    # a common factor for the class; x beside it is a multiple of the class, and noise of its own
-    deviation = (share * (1 - share)) ** 0.5
-    loadings = torch.cat([torch.ones(1).double(), difference]).unsqueeze(1) * deviation
-    mean = torch.cat([torch.tensor([share], dtype=torch.float64), 2 + share * difference])
-    noise = torch.cat([torch.tensor([1e-9], dtype=torch.float64), spread])
-    network = network_of(FactorAnalysis(mean, loadings, noise), (2, 7, 5), (1, 2), category_trust=1.0)
-    rows = torch.tensor([[0, 0, 0], [0, 6, 4], [0, 3, 1]], dtype=torch.float64)
-    missing = torch.tensor([[True, False, False]]).expand(3, -1)
+@pytest.mark.parametrize("trust", [1.0, 0.4])
+def test_a_little_evidence_moves_probabilities_as_the_means_of_columns(trust):
+    mean, loadings, noise = drawn_analysis(6, 1)
+    mean[[1, 3, 4]] = torch.tensor([0.3, 0.5, 0.3]).double()  # the first of three levels has 0.2
+    loadings[[1, 3, 4]] = torch.tensor([[2e-6], [1e-6], [-3e-6]]).double()
+    network = network_of(FactorAnalysis(mean, loadings, noise), category_trust=trust)
+    logits = network.first_guess.logits(Evidence(torch.ones(1).double(), torch.zeros(1).double()))
+    for place, before, moves in (1, [0.7, 0.3], [-2e-6, 2e-6]), (3, [0.2, 0.5, 0.3], [2e-6, 1e-6, -3e-6]):
+        own = logits[network.variables.columns(slice(place, place + 1))]
+        own = torch.cat([own.new_zeros(len(before) - len(own)), own])
+        after = (torch.tensor(before).double().log() + own).softmax(0)
+        expected = torch.tensor(moves).double() * (trust if place == 3 else 1)
+        torch.testing.assert_close(after - torch.tensor(before).double(), expected, atol=1e-10, rtol=1e-3)
+
+
+def test_a_rare_answer_is_never_certain():
+    """However often it came with another one."""
+    values = torch.zeros(300, 3)
+    values[:, 0], values[:2, 1:] = torch.arange(300) % 5, 1
+    config = ModelConfig(n_variables=3, levels=(5, 2, 2), ordinal=(0,), factors=3)
+    network = IterativeNADE(config).double()
+    fit_factors(network, Rows(values, torch.ones(300, 3, dtype=torch.bool), 0))
+    missing = torch.tensor([[False, False, True]]).expand(2, -1)
+    rows = torch.tensor([[0, 0, 0], [0, 1, 0]]).double()
     columns = network.variables.encode(rows).double() * ~network.variables.expand(missing)
-    guess = network.first_guess(columns, missing)[:, 0]
-    discriminant = (rows[:, 1:] - 2 - difference / 2) @ (difference / spread)
-    torch.testing.assert_close(guess, discriminant, atol=1e-6, rtol=1e-6)
-
-
-def test_guess_of_categories_is_that_of_frequencies_to_first_order():
-    """A little evidence moves the probability of each level as it moves the mean of its column."""
-    analysis = drawn_analysis(6, 1)
-    shares = torch.tensor([0.5, 0.3], dtype=torch.float64)  # of the levels 1 and 2; 0.2 are at level 0
-    mean, loadings, noise = (part.clone() for part in analysis)
-    mean[3:5], noise[3:5] = shares, 0.9 * shares * (1 - shares)  # and 0.1 of it by `LEAST_VARIANCE`
-    loadings[3:5] = torch.tensor([[1e-6], [-3e-6]])
-    network = network_of(FactorAnalysis(mean, loadings, noise), category_trust=1.0)
-    guess = network.first_guess
-    guess.variance[guess.guesses.index((3, 0))] = 0.9 * 0.2 * 0.8  # these exclude each other, which a sum does not know
-    zeros = torch.zeros(1, dtype=torch.float64)
-    guess.alone.copy_(guess._gaussian(Evidence(zeros, zeros)))
-    logits = guess.logits(Evidence(torch.ones(1, dtype=torch.float64), zeros))[network.variables.columns(slice(3, 4))]
-    frequencies = torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)
-    moved = (frequencies.log() + logits).softmax(0) - frequencies
-    torch.testing.assert_close(moved, torch.tensor([2e-6, 1e-6, -3e-6], dtype=torch.float64), atol=1e-10, rtol=1e-3)
+    without, beside = (torch.logit(torch.tensor(2 / 300)) + network.first_guess(columns, missing)[:, -1]).sigmoid()
+    assert 0.0005 < without < 2 / 300
+    assert 0.5 < beside < 0.95
 
 
 def test_elimination_is_the_inverse():
@@ -146,8 +139,3 @@ def test_columns_that_tell_nothing_or_are_never_seen_stay_finite(trust):
     assert all(buffer.isfinite().all() for buffer in network.first_guess.buffers())
     logits = network(values.double(), ~observed)[-1]
     assert logits.isfinite().all()
-
-
-def test_a_network_without_ordered_variables_has_nothing_to_guess():
-    with pytest.raises(ValueError, match="factors: expected a category_trust or an ordinal variable"):
-        ModelConfig(n_variables=2, levels=(2, 4), ordinal=(0,), factors=3)

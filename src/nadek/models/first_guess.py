@@ -11,15 +11,15 @@ and a decoder adds what it reveals. The logits of the levels of an ordered varia
 those where nothing is observed, and are added to the visible bias. The mean counts in full, but how narrow the Gaussian
 has become only by the part `TRUST`: straight lines through codes are surer than they should be.
 
-The logit of another level is that of its own column, which is 1 against 0: of a binary variable, this is the linear
-discriminant, narrowed by the part ``category_trust``. Three levels or more exclude each other: their logits count
-``category_trust`` times, and only by the part of the rows with other levels.
+The mean of the Gaussian of another column is taken for the probability of its level, within the bounds of `FLOOR`; its
+variance says nothing more. So a little evidence moves each probability as far as the mean of its column. With three
+levels or more, the logits count ``category_trust`` times.
 
 A network that begins from there learns what differs from a linear model, and has one where rows are few.
 `nadek.training.fit_factors` estimates the constants.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -33,10 +33,11 @@ TRUST = 0.5
 MOST_CATEGORIES = 256
 """Categories of a variable with features: so many say little each, and an analysis takes their number to the cube."""
 LEAST_VARIANCE = 0.1
-"""Added to the variance of a code, whose levels are 1 apart; to that of a column as a part of p (1 - p), where p is the
-share of rows with its level."""
+"""Added to the variance of a code, whose levels are 1 apart."""
 LEAST_SHARE = 1e-3
-"""Such a share is taken to lie at least so far from 0 and from 1."""
+"""The share of the rows with a level is taken to lie at least so far from 0 and from 1."""
+FLOOR = 0.1
+"""Part of the share of a level, and of that of the others, which is left to them: a sum may leave 0 to 1."""
 
 
 class FactorAnalysis(NamedTuple):
@@ -63,13 +64,11 @@ class Evidence(NamedTuple):
 class FactorGuess(nn.Module):
     """Logits of variables given the observed cells of a row.
 
-    The ``ordinal`` ones of less than three levels are not ordered; those without an order have no guess where
-    ``category_trust`` is None. ``rank`` is the number of factors.
+    The ``ordinal`` ones of less than three levels are not ordered. ``rank`` is the number of factors, and
+    ``category_trust`` a factor on the logits of variables of three levels or more without an order.
     """
 
-    def __init__(
-        self, variables: Variables, ordinal: Sequence[int], rank: int, category_trust: float | None = None
-    ) -> None:
+    def __init__(self, variables: Variables, ordinal: Sequence[int], rank: int, category_trust: float) -> None:
         super().__init__()
         self.rank, self.category_trust = rank, category_trust
         self.ordered = frozenset(j for j in ordinal if variables.levels[j] > 2)
@@ -90,12 +89,14 @@ class FactorGuess(nn.Module):
             else:
                 place[columns.start + column], level[columns.start + column] = index, 1
         guessed = {j for j, _ in self.guesses}
-        flags = torch.tensor([j in guessed for j in range(n_variables)])
-        is_column = torch.tensor([column is not None for _, column in self.guesses])
-        excludes = torch.tensor([column is not None and variables.levels[j] > 2 for j, column in self.guesses])
         self.place, self.level = nn.Buffer(place, persistent=False), nn.Buffer(level, persistent=False)
-        self.is_guessed = nn.Buffer(variables.expand(flags), persistent=False)
-        self.is_column, self.excludes = nn.Buffer(is_column, persistent=False), nn.Buffer(excludes, persistent=False)
+
+        def columns_where(flags: Iterable[bool]) -> nn.Buffer:
+            return nn.Buffer(variables.expand(torch.tensor(list(flags))), persistent=False)
+
+        self.is_guessed = columns_where(j in guessed for j in range(n_variables))
+        self.is_ordered = columns_where(j in self.ordered for j in range(n_variables))
+        self.is_binary = columns_where(n == 2 for n in variables.levels)
 
     def forward(
         self, observed: Float[Tensor, "*batch C"], missing: Bool[Tensor, "*batch D"]
@@ -191,13 +192,13 @@ class FactorGuess(nn.Module):
         for j, n_levels in enumerate(variables.levels):
             if j in self.ordered:
                 guesses.append((j, None))
-            elif self.category_trust is not None and n_levels <= MOST_CATEGORIES:
+            elif n_levels <= MOST_CATEGORIES:
                 columns = variables.columns(slice(j, j + 1))
                 guesses += [(j, column) for column in range(columns.stop - columns.start)]
         return guesses
 
     def _gaussian(self, evidence: Evidence) -> Float[Tensor, "*batch C"]:
-        """Return the trusted logits of Gaussian codes, but for a constant common to the levels of a variable."""
+        """Return logits, but for a constant common to the levels of a variable."""
         precision = evidence.precision.unflatten(-1, (self.rank, self.rank))
         prior = torch.eye(self.rank, dtype=precision.dtype, device=precision.device)
         covariance = (eliminated if torch.compiler.is_exporting() else torch.linalg.inv)(precision + prior)
@@ -205,14 +206,13 @@ class FactorGuess(nn.Module):
         mean = factors @ self.loadings.t() + self.mean
         squares = self.loadings.unsqueeze(2) * self.loadings.unsqueeze(1)
         variance = self.variance - (prior - covariance).mT.flatten(-2) @ squares.flatten(1).t()  # .mT: no copy
-        least, trust = torch.full_like(self.mean, LEAST_VARIANCE), torch.full_like(self.mean, TRUST)
-        if self.category_trust is not None:
-            share = self.mean.clamp(LEAST_SHARE, 1 - LEAST_SHARE)
-            least = torch.where(self.is_column, LEAST_VARIANCE * share * (1 - share), least)
-            trust = torch.where(self.is_column, self.category_trust * (1 - self.excludes * share), trust)
-        sharpness = trust / (variance + least) + (1 - trust) * ~self.excludes / (self.variance + least)
-        mean, sharpness = (part.index_select(-1, self.place) for part in (mean, sharpness))
-        return sharpness * (mean * self.level - 0.5 * self.level**2)
+        sharpness = TRUST / (variance + LEAST_VARIANCE) + (1 - TRUST) / (self.variance + LEAST_VARIANCE)
+        share = self.mean.clamp(LEAST_SHARE, 1 - LEAST_SHARE)
+        mean, sharpness, share = (part.index_select(-1, self.place) for part in (mean, sharpness, share))
+        of_code = sharpness * (mean * self.level - 0.5 * self.level**2)
+        p = mean.maximum(FLOOR * share).minimum(1 - FLOOR * (1 - share))
+        of_column = torch.where(self.is_binary, torch.logit(p), self.category_trust * p.log())
+        return torch.where(self.is_ordered, of_code, torch.where(self.is_guessed, of_column, 0))
 
 
 def eliminated(matrix: Float[Tensor, "*batch r r"]) -> Float[Tensor, "*batch r r"]:

@@ -33,9 +33,9 @@ class ModelConfig:
         focus: how much larger that factor is where the network is sure; None for 0.
         confidence: number of knots of a learnt factor on the logits, by the part of a row that is given (see
             `nadek.models.confidence`); None for no factor.
-        factors: number of factors of a first guess at the ordinal variables (see `nadek.models.first_guess`), which
-            stands in place of ``fill`` and begins their logits; None or 0 for no guess.
-        category_trust: trust from 0 to 1 in such a guess at all other variables; None for no guess at these.
+        factors: number of factors of a first guess (see `nadek.models.first_guess`), which stands in place of ``fill``
+            and begins the logits; None or 0 for no guess.
+        category_trust: factor on the logits of such a guess at categories of three levels or more; None for 0.
         init_std: standard deviation of the initial weights (the authors used 0.01); None scales by fan-in.
 
     Example:
@@ -84,8 +84,6 @@ class ModelConfig:
         check_range(self, "focus", least=0)
         if len(set(ordinal)) < len(ordinal) or not all(0 <= place <= last for place in ordinal):
             raise ValueError(f"ordinal: expected places from 0 to {last}, each at most once, found {ordinal}")
-        if self.factors and self.category_trust is None and not any((self.levels or {j: 2})[j] > 2 for j in ordinal):
-            raise ValueError("factors: expected a category_trust or an ordinal variable of three levels or more")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,10 +27,9 @@ EFFORTS: dict[Effort, float] = {"quick": 1 / 3, "default": 1.0, "thorough": 3.0}
 STEPS, STEPS_OF_NUMBERS = 3, 2
 """Refining steps; imputation takes fewer in tables with numbers, whose first guess is good."""
 FACTORS = 12
-"""Factors of the first guess, at most one for each of its features."""
-CATEGORY_TRUST, SURE_ROWS, BINARY_TRUST, BINARY_ROWS = 0.5, 500, 0.2, 1000
-"""Trust in the guess at categories up to the second number of rows, beyond which it falls as one divided by the rows.
-Tables of binary columns alone have another one, and from the last number of rows on no guess, by which pixels lose."""
+"""Factors of the first guess, which tables with numbers have; at most one for each of its features."""
+CATEGORY_TRUST, SURE_ROWS = 0.5, 500
+"""Factor on the logits of the guess at categories up to so many rows, beyond which it falls as one divided by them."""
 WIDTH, A_COLUMN, A_VARIABLE, NARROW_VARIABLE = 400, 5, 32, 16
 """Most units of the stream, those for each column, beyond 64, and those for each variable; the last where imputation is
 learnt from a small table without numbers. See `_width`."""
@@ -110,7 +109,7 @@ def defaults(
     if steps is None:
         steps = STEPS_OF_NUMBERS if imputation and knots else STEPS
     dropout = DROPOUT if small else 0.0
-    factors, trust = _first_guess(n_rows, levels, ordinal)
+    factors = _factors(levels, ordinal)
     decay = WEIGHT_DECAY if factors is None else max(WEIGHT_DECAY, min(MOST_DECAY, GUESS_DECAY / n_rows))
     model = ModelConfig(
         n_variables=len(levels),
@@ -121,7 +120,7 @@ def defaults(
         steps=steps,
         fill="zero",
         factors=factors,
-        category_trust=trust,
+        category_trust=round(CATEGORY_TRUST * min(1, SURE_ROWS / n_rows), 2) if factors else None,
         mask_input=True,
     )
     fine, coarse = (IMPUTATION, COARSE_IMPUTATION) if imputation else (FINE, COARSE)
@@ -154,13 +153,11 @@ def defaults(
     return model, training
 
 
-def _first_guess(n_rows: int, levels: Sequence[int], ordinal: Sequence[int]) -> tuple[int | None, float | None]:
-    """Return the factors of the first guess and its trust in categories; None where it does not help."""
+def _factors(levels: Sequence[int], ordinal: Sequence[int]) -> int | None:
+    """Return the number of factors of the first guess; None for no guess."""
     ordered = {j for j in ordinal if levels[j] > 2}
-    factors = min(FACTORS, sum(1 if j in ordered else max(1, n - 1) for j, n in enumerate(levels)))
-    if ordered:
-        return factors, round(CATEGORY_TRUST * min(1, SURE_ROWS / n_rows), 2)
-    return (factors, BINARY_TRUST) if max(levels) == 2 and n_rows < BINARY_ROWS else (None, None)
+    n_features = sum(1 if j in ordered else max(1, n - 1) for j, n in enumerate(levels))
+    return min(FACTORS, n_features) if ordered else None
 
 
 def _width(n_rows: int, levels: Sequence[int], knots: Knots, a_column: int, a_variable: int) -> int:
