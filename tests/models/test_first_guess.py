@@ -66,9 +66,9 @@ def test_a_little_evidence_moves_probabilities_as_the_means_of_columns(trust):
     for place, before, moves in (1, [0.7, 0.3], [-2e-6, 2e-6]), (3, [0.2, 0.5, 0.3], [2e-6, 1e-6, -3e-6]):
         own = logits[network.variables.columns(slice(place, place + 1))]
         own = torch.cat([own.new_zeros(len(before) - len(own)), own])
-        after = (torch.tensor(before).double().log() + own).softmax(0)
+        p = torch.tensor(before, dtype=torch.float64)
         expected = torch.tensor(moves).double() * (trust if place == 3 else 1)
-        torch.testing.assert_close(after - torch.tensor(before).double(), expected, atol=1e-10, rtol=1e-3)
+        torch.testing.assert_close((p.log() + own).softmax(0) - p, expected, atol=1e-10, rtol=1e-3)
 
 
 def test_a_rare_answer_is_never_certain():
