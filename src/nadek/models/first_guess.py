@@ -80,14 +80,14 @@ class FactorGuess(nn.Module):
         self.loadings = nn.Buffer(torch.zeros(n_guesses, rank))
         self.mean, self.variance = nn.Buffer(torch.zeros(n_guesses)), nn.Buffer(torch.ones(n_guesses))
         self.alone = nn.Buffer(torch.zeros(n_columns))
-        # of each column its place among the guesses and its level, which is 0 for the others
+        # of each column its place among the guesses, and its level where these have an order
         place, level = torch.zeros(n_columns, dtype=torch.long), torch.zeros(n_columns)
         for index, (j, column) in enumerate(self.guesses):
             columns = variables.columns(slice(j, j + 1))
             if column is None:
                 place[columns], level[columns] = index, torch.arange(variables.levels[j]).to(level)
             else:
-                place[columns.start + column], level[columns.start + column] = index, 1
+                place[columns.start + column] = index
         guessed = {j for j, _ in self.guesses}
         self.place, self.level = nn.Buffer(place, persistent=False), nn.Buffer(level, persistent=False)
 
@@ -125,7 +125,7 @@ class FactorGuess(nn.Module):
 
     def logits(self, evidence: Evidence) -> Float[Tensor, "*batch C"]:
         """Return the logits of rows with this evidence."""
-        return self._gaussian(evidence) - self.alone
+        return self._uncentred(evidence) - self.alone
 
     def permute(self, ordering: Int[Tensor, " D"], variables: Variables) -> "FactorGuess":
         """Return the guess for the variables in visiting order."""
@@ -168,7 +168,7 @@ class FactorGuess(nn.Module):
         self.mean.copy_(sums @ mean + lacking)
         self.variance.copy_((sums @ loadings).square().sum(1) + sums.square() @ noise)
         zeros = self.precisions.new_zeros
-        self.alone.copy_(self._gaussian(Evidence(zeros(self.rank), zeros(self.rank**2))))
+        self.alone.copy_(self._uncentred(Evidence(zeros(self.rank), zeros(self.rank**2))))
 
     def features(self, variables: Variables) -> tuple[Float[Tensor, "C P"], Int[Tensor, " P"]]:
         """Return the matrix from columns to features (float64), and the variable of each feature."""
@@ -197,8 +197,8 @@ class FactorGuess(nn.Module):
                 guesses += [(j, column) for column in range(columns.stop - columns.start)]
         return guesses
 
-    def _gaussian(self, evidence: Evidence) -> Float[Tensor, "*batch C"]:
-        """Return logits, but for a constant common to the levels of a variable."""
+    def _uncentred(self, evidence: Evidence) -> Float[Tensor, "*batch C"]:
+        """Return the logits, before those of no evidence are taken away."""
         precision = evidence.precision.unflatten(-1, (self.rank, self.rank))
         prior = torch.eye(self.rank, dtype=precision.dtype, device=precision.device)
         covariance = (eliminated if torch.compiler.is_exporting() else torch.linalg.inv)(precision + prior)
