@@ -295,7 +295,8 @@ def test_unordered_types_stay_categorical():
 
 @pytest.mark.slow
 def test_ordinal_kernel_pays_for_few_rows(monkeypatch):
-    """Held out, in nats a row; by more than seeds change."""
+    """Held out, in nats a row, where no first guess helps; by much more than seeds change."""
+    monkeypatch.setattr("nadek.training.defaults._factors", lambda *_: None)
 
     def score():
         options = {"max_iter": 100, "categorical_features": [4], "n_orderings": 32}
@@ -303,4 +304,4 @@ def test_ordinal_kernel_pays_for_few_rows(monkeypatch):
 
     sharing = score()
     monkeypatch.setattr("nadek.models.ordinal_kernel.MIN_LEVELS", 1000)
-    assert sharing > score() + 0.05
+    assert sharing > score() + 0.2
