@@ -188,9 +188,8 @@ class _Run:
         plan = self.plans[number]
         if plan.begins:
             self.since_best = 0
-            if plan.held is not None and plan.phase.validated_steps != self.plans[0].phase.validated_steps:
-                self.last_good = self.last_good if self.best is None else self.best
-                self.best = self.best_cost = None  # costs after fewer steps do not compare
+            if number == plan.held:
+                self._measure_best()  # its cost was that after fewer steps
             if plan.phase.fresh:
                 self.optimizer = self.config.optimizer.build(self.model)
         if number in self.completions:
@@ -268,10 +267,7 @@ class _Run:
             return
         self.validation_rows = draw_missing_values(model, validation, generator)
         self._prepare_validation()
-        if self.best is not None:  # its cost on the new rows is the one to beat
-            best = copy.deepcopy(model)
-            best.load_state_dict(self.best)
-            self.best_cost = self._validation_cost(best)
+        self._measure_best()  # its cost on the new rows is the one to beat
 
     def _train_epoch(self, plan: EpochPlan, number: int) -> list[float]:
         """Train on the reshuffled rows; nothing is read back from the device before the end."""
@@ -344,6 +340,13 @@ class _Run:
         self.since_best += 1
         if self.best_cost is None or cost < self.best_cost:
             self.best_cost, self.since_best, self.best = cost, 0, self.weights()
+
+    def _measure_best(self) -> None:
+        """Measure the cost of the best weights anew."""
+        if self.best is not None:
+            best = copy.deepcopy(self._current())
+            best.load_state_dict(self.best)
+            self.best_cost = self._validation_cost(best)
 
     def _check_diverged(self, number: int, costs: list[float], weights: Iterable[Tensor]) -> None:
         """Raise if the run diverged, with the last good weights in the model."""
