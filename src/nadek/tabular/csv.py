@@ -107,10 +107,19 @@ def read_csv(
     rows = body if header else text
     if not rows.strip():
         raise ValueError(f"{where}: expected rows, found only a header")
-    commas = delimiter == ";" if form.decimal is None else form.decimal == ","
+    is_stated = form.decimal is not None
+    commas = form.decimal == "," if is_stated else delimiter == ";"
     for first_row, part in cut(rows_from(rows).parts(), rows_of(len(first), cells)):
         columns = tuple(part.columns)
-        yield Table(columns, names, where=where, is_text_file=True, decimal_commas=commas, first_row=first_row)
+        yield Table(
+            columns,
+            names,
+            where=where,
+            is_text_file=True,
+            decimal_commas=commas,
+            has_stated_decimal=is_stated,
+            first_row=first_row,
+        )
 
 
 def format_csv(values: Sequence[AnyColumn], columns: Sequence[str] | None, *, goes_on: bool = False) -> bytes:

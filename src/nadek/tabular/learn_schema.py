@@ -196,8 +196,8 @@ def _learn(table: Table, j: int, declared: Declaration | None, choices: ParsedCh
     kind: Declared = declared if declared in ("categorical", "numeric") else "auto"
     try:
         if table.decimal_commas and declared != "categorical":
-            others = (table.cells[k] for k in range(len(table.cells)))
-            check_thousands(table.cells[j], label, others, is_whole=False)
+            others = [table.cells[k] for k in range(len(table.cells))]
+            check_thousands(table.cells[j], label, others, is_whole=False, is_stated=table.has_stated_decimal)
         column = infer(values, name=label, kind=kind, n_bins=choices.n_bins)
     except MixedColumnError as error:
         if declared is not None:

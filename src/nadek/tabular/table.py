@@ -57,6 +57,7 @@ class Table:
         where: the table, for messages; "" for an array or a data frame.
         is_text_file: whether the cells are the words of a text file.
         decimal_commas: whether words may be numbers with decimal commas.
+        has_stated_decimal: whether somebody said so, or that they may not.
         index: row labels that pandas keeps in a Parquet file, in columns that have no name and are no data.
         native: the array, or the narwhals frame, that the cells were read from; None for a file.
         labels: names of the columns in messages and options: by default see `nadek.tabular.names.labels_of`.
@@ -68,6 +69,7 @@ class Table:
     where: str = ""
     is_text_file: bool = False
     decimal_commas: bool = False
+    has_stated_decimal: bool = False
     index: pa.Table | None = None
     native: Any = None
     labels: tuple[str, ...] = ()

@@ -34,6 +34,7 @@ or dates where they can be."""
 _WORDS = dict.fromkeys(MISSING, np.nan) | dict.fromkeys(TRUE, 1.0) | dict.fromkeys(FALSE, 0.0)
 _DECIMAL_COMMA = re.compile(r"\A(\s*[+-]?\d*),(\d+\s*)\Z")
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(\.\d{3})+\s*|\s*[+-]?[1-9]\d{0,2},\d{3}\s*")
+_CLEARLY_DECIMAL_COMMA = r"^\s*[+-]?(\d*,(\d{1,2}|\d{4,})|(0\d*|\d{4,})?,\d+)\s*$"
 _DECIMAL_POINT = r"^\s*[+-]?\d*\.\d+\s*$"
 _DECIMALS = re.compile(r"[+-]?\d+\.(\d+)")
 _PADDED = re.compile("[+-]?0[0-9xX]")
@@ -111,11 +112,13 @@ def with_points(column: pa.ChunkedArray, reading: Reading) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(pointed, pa.string()).take(encoded.indices)])
 
 
-def check_thousands(column: pa.ChunkedArray, name: str, others: Iterable[pa.ChunkedArray], *, is_whole: bool) -> None:
+def check_thousands(
+    column: pa.ChunkedArray, name: str, others: Sequence[pa.ChunkedArray], *, is_whole: bool, is_stated: bool = False
+) -> None:
     """Refuse numbers whose points or commas seem to separate thousands, where decimals have commas.
 
-    Commas are taken for decimal ones unless the numbers are known to be whole, smaller whole ones stand beside, or one
-    of the ``others`` has decimal points.
+    Commas are taken for decimal ones where that is stated or one of the ``others`` has some that cannot be else, unless
+    the numbers are known to be whole, smaller whole ones stand beside, or one of the others has decimal points.
     """
     words: list[str] = pc.unique(column.drop_null()).to_pylist()
     grouped = [word.strip() for word in words if _THOUSANDS.fullmatch(word)]
@@ -130,11 +133,17 @@ def check_thousands(column: pa.ChunkedArray, name: str, others: Iterable[pa.Chun
         reason = "decimals have commas here (--decimal . says that they have points)"
     elif beside is not None:
         reason = f"{beside} stands in other cells"
-    elif any(pc.any(pc.match_substring_regex(other, _DECIMAL_POINT)).as_py() for other in others):
+    elif _any_is(others, _DECIMAL_POINT):
         reason = "another column has decimal points"
+    elif not is_stated and not _any_is(others, _CLEARLY_DECIMAL_COMMA):
+        reason = "no other number says that commas are decimal here (--decimal , does)"
     else:
         return
     raise MixedColumnError(f'column "{name}": {grouped[0]} seems to have a {mark} for thousands: {reason}')
+
+
+def _any_is(columns: Iterable[pa.ChunkedArray], pattern: str) -> bool:
+    return any(pc.any(pc.match_substring_regex(column, pattern)).as_py() for column in columns)
 
 
 def point(word: str) -> str:

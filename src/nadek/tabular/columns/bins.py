@@ -20,14 +20,17 @@ from nadek.tabular.columns.types import Column, Numeric
 NARROWEST = 1e-6
 """Least width of a bin, as a part of the typical width."""
 
-MOST = 2.0
+TAIL = 5.0
+"""Of a density where nothing was seen: there it falls as that of Student's t with so many degrees of freedom."""
+
+MOST = 3.0
 """Most that the mean distance in an outermost bin counts, in units of what its median implies."""
 
 ROUNDING = 1e-6
 """Of a number, which does not make it another one."""
 
 NEAR = 0.1
-"""Most of a rounding, as a part of the distance in which a density falls to 1/e: large numbers may lie close."""
+"""Most of a rounding, in the distances that `log_fall` counts in: large numbers may lie close."""
 
 MARGIN = 1e-4
 """Least distance of codes from the ends of their bins, so that single precision does not round to the next bin."""
@@ -223,14 +226,22 @@ def log_relative_density(column: Numeric, numbers: NDArray[np.float64]) -> NDArr
 def log_fall(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return log-densities of numbers that no bin holds, relative to the nearest one that it holds, [M]; 0 for others.
 
-    Beyond the range of training the density falls exponentially, at the mean distance of the values in the outermost
-    bin, and beside a number that has a bin to itself at the typical width of a bin. Both are as rare, besides, as what
-    none of ``n_values`` values was.
+    A part ``(1 + d / TAIL)**-TAIL`` lies farther than d distances beyond the range of training, or beside a number that
+    has a bin to itself. A distance is the mean one of the values in the outermost bin, or the typical width of a bin.
+    Both are as rare, besides, as what none of ``n_values`` values was.
     """
     place, away = _away(column, numbers)
     drops = (_log_beyond(column) - _log_lengthened(column))[(away > 0).astype(np.intp)]
     rare = np.where(_is_single(column)[place], -math.log1p(_n_values(column)), drops)
-    return np.where(away == 0, 0, rare) - np.abs(away)
+    d, step = np.abs(away), column.step / _scales(column)[place]
+    nearer = np.minimum(step, d)
+    part = np.expm1(TAIL * np.log1p(nearer / (TAIL + d - nearer))) / step if column.step else TAIL / (TAIL + d)
+    return np.where(away == 0, 0, rare + _log_farther(d) + np.log(part))
+
+
+def _log_farther(d: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the log of the part of what falls off that is farther away than so many distances."""
+    return -TAIL * np.log1p(d / TAIL)
 
 
 def _away(column: Numeric, numbers: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
@@ -248,7 +259,7 @@ def log_outwards(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.fl
     """
     place, nearest = _nearest(column, numbers)
     part, several = _part_below(column, nearest), ~_is_single(column)[place]
-    outwards = np.where(several, -np.abs(_away(column, numbers)[1]), log_fall(column, numbers))
+    outwards = np.where(several, _log_farther(np.abs(_away(column, numbers)[1])), log_fall(column, numbers))
     for end, farther, beyond in zip((0, len(column.means) - 1), (part, 1 - part), _log_beyond(column), strict=True):
         half = np.logaddexp(np.log(farther), beyond) - np.logaddexp(math.log(0.5), beyond)
         outwards += np.where((place == end) & several, np.minimum(half, 0), 0)
@@ -295,7 +306,7 @@ def within_bins(
 
 @lru_cache(maxsize=1024)
 def _scales(column: Numeric) -> NDArray[np.float64]:
-    """Return distances in which the density falls to 1/e beside what bins hold, [L]."""
+    """Return the distances that `log_fall` counts in, beside what bins hold, [L]."""
     typical, inner = typical_width(column), np.array(column.edges or (column.high + column.step, column.low))
     scales = np.full(len(column.means), typical)
     means = np.array((inner[0] - column.step - column.means[0], column.means[-1] - inner[-1]))
@@ -327,12 +338,7 @@ def _lengths_beside(column: Numeric) -> NDArray[np.float64]:
     room = np.stack([left - ends[:-1], ends[1:] - left])
     if step:  # of the numbers between, without both ends
         room = step * np.maximum(np.round(room / step) - [[0], [1]], 0)
-    return _units(column, scales) * -np.expm1(-room / scales).sum(0)
-
-
-def _units(column: Numeric, scales: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return integrals of a fall without end; of its numbers but the first, where there is a step."""
-    return column.step / np.expm1(column.step / scales) if column.step else scales
+    return scales * -np.expm1(_log_farther(room / scales)).sum(0)
 
 
 def _n_values(column: Numeric) -> int:
@@ -357,4 +363,4 @@ def _log_lengthened(column: Numeric) -> NDArray[np.float64]:
     """Return `_log_beyond` of a density without drops, [2]."""
     left, scales = _left_and_width(column)[0], _scales(column)[[0, -1]]
     ends = _log_lean(column, np.array([0, len(left) - 1]), np.array([0.0, column.high - left[-1]]))
-    return ends + np.log(_units(column, scales))
+    return ends + np.log(scales)

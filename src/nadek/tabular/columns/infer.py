@@ -48,6 +48,7 @@ NEARBY, BESIDE = 5, 10
 NO_VALUE = 'column "{}" has no value in any row: leave it out, or find some values'
 
 LIKE = (
+    (r"[+-]?[1-9]\d{0,2},\d{3}", ",", "numbers if commas are decimal (--decimal , says so) or once they are left out"),
     (r"[+-]?\d+(,\d+)?", ",", "numbers if commas are decimal (--decimal , or decimal=',' of pandas.read_csv says so)"),
     (
         r"[+-]?\d*(\.\d+)?(e[+-]?\d+)?",
