@@ -240,7 +240,7 @@ class NADEkBase(SavedEstimator):
     def _of_numbers(self, measure: Measure, table: Table) -> Float[np.ndarray, "N D"]:
         """Return a measure of all numbers of the network's columns; 0 for other cells."""
         places, columns = zip(*self._nonempty_columns(), strict=True)
-        return within_bins(measure, columns, [table.column(j) for j in places], [table.labels[j] for j in places])
+        return within_bins(measure, columns, [table.column(j) for j in places])
 
     def _under_orderings(self, codes: Float[Tensor, "N D"]) -> Float[Tensor, "O N"]:
         """Return log-probabilities of the observed cells; equal rows are scored once."""
