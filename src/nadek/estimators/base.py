@@ -26,6 +26,7 @@ from nadek.estimators.options import (
     Whole,
     check_options,
     options_of,
+    random_seed,
 )
 from nadek.estimators.persistence import SavedEstimator
 from nadek.inference import log_prob
@@ -228,7 +229,7 @@ class NADEkBase(SavedEstimator):
         return table, self._codes(table)
 
     def _table(self, X: MatrixLike, *, reset: bool = False) -> Table:
-        return checked_table(self, X, reset=reset, words=self._missing_words, dropped=self._dropped)
+        return checked_table(self, X, reset=reset)
 
     def _codes(self, table: Table) -> Float[Tensor, "N D"]:
         return torch.from_numpy(self._encode(table)).to(self.network_.b)
@@ -286,8 +287,3 @@ def _row_weights(weights: ArrayLike, n_rows: int) -> Float[np.ndarray, " N"]:
             example = f"{checked[wrong[0]]} in row {wrong[0] + 1}" if len(wrong) else "only zeros"
             raise ValueError(f"expected finite numbers, none below 0 and not all zero, found {example}")
         return checked
-
-
-def random_seed(source: Randomness) -> int:
-    """Draw a seed from a source of randomness."""
-    return int(check_random_state(source).randint(np.iinfo(np.int32).max))

@@ -11,7 +11,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 
 from nadek.estimators.cell_answers import CellAnswers
-from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness, Switch
+from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness, Switch, random_seed
 from nadek.tabular.columns import Binary, Column, Numeric, expected, n_levels, summarised
 from nadek.tabular.frames import MatrixLike, is_categorical, is_text_column, select_columns
 from nadek.tabular.table import Table
@@ -167,8 +167,8 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
         self._check_options()
         table, codes = self._read(X)
         rng = check_random_state(self._seed if random_state is None else random_state)
-        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_imputations)
-        return [self._finished(table, self._draw_missing(table, codes, int(seed))) for seed in seeds]
+        seeds = [random_seed(rng) for _ in range(self.n_imputations)]
+        return [self._finished(table, self._draw_missing(table, codes, seed)) for seed in seeds]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ANN401 - names
         """Return the names of the columns that `transform` returns.
