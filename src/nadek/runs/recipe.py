@@ -94,11 +94,11 @@ def choose_recipe(
     options: Mapping[str, Any],
     changes: Mapping[str, Any],
     *,
-    epochs: int | None = None,
-    effort: Effort = "default",
-    by_shape: bool = False,
-    device: torch.device | str = "cpu",
-    where: str = "",
+    epochs: int | None,
+    effort: Effort,
+    by_shape: bool,
+    device: torch.device | str,
+    where: str,
 ) -> Recipe:
     """Make the recipe for rows from options and changes.
 
