@@ -276,7 +276,7 @@ def _show_reasons(data: str, choices: Choices, form: CsvFormat, *, as_json: bool
     for some in groups.values():
         labels, (kind, *_), counts, (reason, *_) = zip(*some, strict=True)
         known = [n for n in counts if n is not None]
-        missing = " to ".join(sorted({f"{n}" for n in (min(known), max(known))}, key=int)) if known else ""
+        missing = " to ".join(map(str, sorted({min(known), max(known)}))) if known else ""
         lines.append([", ".join(labels), kind, missing, reason])
     show_table(data, ["column", "type", "missing", "reason"], [list(map(escape, line)) for line in lines])
 

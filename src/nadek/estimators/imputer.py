@@ -201,17 +201,14 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
 
     def _summary(self, table: Table, j: int, column: Column) -> Filler:
         """Return what fills the cells of a column; "mean" is the expectation of numbers, here as in `fit`."""
-        if self.strategy == "median":
-            return partial(summarised, column, statistic="median")
-        if self.strategy == "mean" and isinstance(column, Numeric) and column.unit:
-            return partial(summarised, column, statistic="mean")
+        statistic: Any = self.strategy
+        if statistic != "mean" or (isinstance(column, Numeric) and column.unit):
+            return partial(summarised, column, statistic=statistic)
         values = table.column(j)
         types = set(map(type, values)) if values.dtype == object else {values.dtype.type}
-        of_numbers = isinstance(column, Numeric) or (
-            isinstance(column, Binary) and not isinstance(column.levels[0], str | bool)
-        )
-        is_averaged = of_numbers and not is_categorical(table, j) and not {bool, np.bool_} & types
-        if self.strategy == "mean" and is_averaged:
+        is_binary_number = isinstance(column, Binary) and not isinstance(column.levels[0], str | bool)
+        may_be_averaged = not is_categorical(table, j) and not {bool, np.bool_} & types
+        if may_be_averaged and (isinstance(column, Numeric) or is_binary_number):
             return partial(expected, column)
         return partial(summarised, column, statistic="mode")
 

@@ -16,7 +16,7 @@ import torch
 from nadek.models.model_config import AnyConfig, ImageConfig, ModelConfig
 from nadek.runs.data import Source
 from nadek.tabular.columns import Binary, knots, n_levels, ordinal
-from nadek.training import Recipe as Recipe
+from nadek.training import Recipe
 from nadek.training.defaults import Effort, defaults
 from nadek.utils.configs import decode, encode, naming
 
