@@ -72,9 +72,7 @@ class UnknownCells:
 
     def warn(self, where: str) -> None:
         """Warn about all of them once."""
-        lines = [
-            f'{count} in column "{label}", {example}' for label, (count, example) in self._columns.items() if count
-        ]
+        lines = [f'{n} in column "{label}", {example}' for label, (n, example) in self._columns.items() if n]
         if lines:
             message = "cells with values that the model does not know are taken as missing: "
             warn(message + first_columns(lines), where=where)
