@@ -199,19 +199,19 @@ def load_state(folder: str | os.PathLike[str]) -> tuple[TrainingState, dict[str,
     return TrainingState(tensors, state), info
 
 
-def forget_state(folder: str | os.PathLike[str]) -> None:
+def forget_state(folder: Path) -> None:
     """Remove the state of a training that is finished."""
-    (Path(folder) / UNFINISHED).unlink(missing_ok=True)
+    (folder / UNFINISHED).unlink(missing_ok=True)
 
 
-def holds_model(folder: str | os.PathLike[str]) -> bool:
+def holds_model(folder: Path) -> bool:
     """Return True if a folder holds a model."""
-    return (Path(folder) / CONFIG).is_file()
+    return (folder / CONFIG).is_file()
 
 
-def check_place(folder: str | os.PathLike[str]) -> None:
+def check_place(folder: Path) -> None:
     """Refuse to replace a foreign ``config.json`` (FileExistsError)."""
-    path = Path(folder) / CONFIG
+    path = folder / CONFIG
     if not path.is_file():
         return
     try:
@@ -222,9 +222,9 @@ def check_place(folder: str | os.PathLike[str]) -> None:
         raise FileExistsError(f"{path} is not of a nadek model, and would be replaced; choose another folder for it")
 
 
-def holds_state(folder: str | os.PathLike[str]) -> bool:
+def holds_state(folder: Path) -> bool:
     """Return True if a folder holds an unfinished training."""
-    return (Path(folder) / UNFINISHED).is_file()
+    return (folder / UNFINISHED).is_file()
 
 
 def weights_digest(folder: str | os.PathLike[str]) -> str:

@@ -35,14 +35,6 @@ def fails(*arguments, code=1):
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """A model of a table with five named columns; nobody changes it."""
-    folder = tmp_path_factory.mktemp("trained")
-    ok("fit", write_csv(folder / "answers.csv", answers(60)), "-o", folder / "model", *FIT, "--quiet")
-    return folder / "model"
-
-
-@pytest.fixture(scope="module")
 def coloured(tmp_path_factory):
     """A model of words, codes and numbers; nobody changes it."""
     folder = tmp_path_factory.mktemp("coloured")
@@ -53,9 +45,9 @@ def coloured(tmp_path_factory):
 
 
 @pytest.fixture
-def model(trained, tmp_path):
-    """A copy of it, to be damaged."""
-    return Path(shutil.copytree(trained, tmp_path / "model"))
+def model(survey, tmp_path):
+    """A copy of the survey's, to be damaged."""
+    return Path(shutil.copytree(survey, tmp_path / "model"))
 
 
 @pytest.fixture
@@ -75,8 +67,8 @@ def output(tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [("info",), ("info", "--json"), ("sample", "-n", "2")], ids=" ".join)
-def test_closed_standard_output(arguments, trained, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["nadek", *arguments, str(trained)])
+def test_closed_standard_output(arguments, survey, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["nadek", *arguments, str(survey)])
     with redirect_stdout(None), redirect_stderr(io.StringIO()) as printed, pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 1
@@ -273,15 +265,15 @@ def test_changed_dropped_columns_are_refused(verb, suffix, cell, error, tmp_path
 
 
 @pytest.mark.parametrize("verb", ["evaluate", "score", "impute", "draw"])
-def test_other_names_of_columns(verb, trained, tmp_path):
+def test_other_names_of_columns(verb, survey, tmp_path):
     table = write_csv(tmp_path / "t.csv", answers(4), ("age", "b,c", "u", "d", "f"))
-    error = fails(verb, trained, table)
+    error = fails(verb, survey, table)
     assert error == (
         f'{table}: expected the 5 columns of the model; the table lacks 2 columns "ü", "e" '
         'and has the unexpected 2 columns "u", "f"'
     )
     headless = write_csv(tmp_path / "headless.csv", answers(4), ("1", "0", "no", "yes", "2"))
-    assert fails(verb, trained, headless).endswith('"2": is its first row no header (--no-header)?')
+    assert fails(verb, survey, headless).endswith('"2": is its first row no header (--no-header)?')
 
 
 def test_ambiguous_first_row_is_refused(tmp_path, output):
@@ -353,11 +345,11 @@ def test_a_single_column_works(header, tmp_path):
 # Missing values where they are refused
 
 
-def test_missing_values_cannot_be_evaluated(trained, tmp_path):
+def test_missing_values_cannot_be_evaluated(survey, tmp_path):
     x = answers(6)
     x[4, 2] = NAN
     table = write_csv(tmp_path / "t.csv", x)
-    assert fails("evaluate", trained, table) == (
+    assert fails("evaluate", survey, table) == (
         f'{table}: row 5, column "ü": expected complete rows, found a missing value;'
         " nadek score sums out what is missing"
     )
@@ -475,13 +467,13 @@ def test_foreign_config_is_never_replaced(option, table, tmp_path, monkeypatch):
     assert config.read_text() == '{"my": "app settings"}'
 
 
-def writing(trained, table):
+def writing(survey, table):
     """The commands that write a file, but for its name."""
     return {
-        "evaluate": (("evaluate", trained, table, "-o"), "json"),
-        "score": (("score", trained, table, "-o"), "csv"),
-        "sample": (("sample", trained, "-o"), "csv"),
-        "impute": (("impute", trained, table, "-o"), "csv"),
+        "evaluate": (("evaluate", survey, table, "-o"), "json"),
+        "score": (("score", survey, table, "-o"), "csv"),
+        "sample": (("sample", survey, "-o"), "csv"),
+        "impute": (("impute", survey, table, "-o"), "csv"),
     }
 
 
@@ -489,8 +481,8 @@ every_writer = pytest.mark.parametrize("verb", ["evaluate", "score", "sample", "
 
 
 @every_writer
-def test_file_needs_force(verb, trained, table, tmp_path):
-    command, suffix = writing(trained, table)[verb]
+def test_file_needs_force(verb, survey, table, tmp_path):
+    command, suffix = writing(survey, table)[verb]
     path = tmp_path / f"there.{suffix}"
     path.write_text("precious")
     assert fails(*command, path) == f"{path} exists; use --force to replace it"
@@ -501,9 +493,9 @@ def test_file_needs_force(verb, trained, table, tmp_path):
 
 @every_writer
 @pytest.mark.parametrize("mistake", ["a folder", "no folder", "read-only folder", "suffix"])
-def test_impossible_output_is_refused_early(mistake, verb, trained, table, tmp_path, monkeypatch):
+def test_impossible_output_is_refused_early(mistake, verb, survey, table, tmp_path, monkeypatch):
     monkeypatch.setattr(f"nadek.cli.{'fill' if verb == 'sample' else 'arguments'}.load_saved", pytest.fail)
-    command, suffix = writing(trained, table)[verb]
+    command, suffix = writing(survey, table)[verb]
     (tmp_path / f"folder.{suffix}").mkdir()
     path, message = {
         "a folder": (tmp_path / f"folder.{suffix}", " is a folder, expected a file to write"),
@@ -521,9 +513,9 @@ def test_impossible_output_is_refused_early(mistake, verb, trained, table, tmp_p
     [("impute", "{model}", "{table}", "--probabilities"), ("complete", "{model}", "{table}", "--log-probability")],
     ids=["impute", "complete"],
 )
-def test_probabilities_need_a_number_format(arguments, trained, table, tmp_path):
+def test_probabilities_need_a_number_format(arguments, survey, table, tmp_path):
     path = tmp_path / "p.amat"
-    filled = [argument.format(model=trained, table=table) for argument in arguments]
+    filled = [argument.format(model=survey, table=table) for argument in arguments]
     error = f"{path}: expected a file that ends in .csv, .csv.gz, .parquet, .npz, .npy, found '.amat'"
     assert fails(*filled, "-o", path) == error
 
@@ -547,18 +539,18 @@ def test_duplicate_names_are_refused_early(tmp_path, monkeypatch):
     assert fails("complete", *arguments, "--log-probability") == error
 
 
-def test_links_that_end_nowhere(trained, table, tmp_path):
+def test_links_that_end_nowhere(survey, table, tmp_path):
     (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
     (tmp_path / "lost.csv").symlink_to(tmp_path / "gone" / "t.csv")
-    ok("impute", trained, table, "-o", tmp_path / "loop.csv")
+    ok("impute", survey, table, "-o", tmp_path / "loop.csv")
     assert (tmp_path / "loop.csv").read_text().startswith(table.read_text().splitlines()[0])
-    message = fails("impute", trained, table, "-o", tmp_path / "lost.csv")
+    message = fails("impute", survey, table, "-o", tmp_path / "lost.csv")
     assert message == f"{tmp_path / 'lost.csv'}: the folder {tmp_path / 'gone'} does not exist"
 
 
-def test_closed_standard_input(trained, monkeypatch):
+def test_closed_standard_input(survey, monkeypatch):
     monkeypatch.setattr("sys.stdin", None)
-    assert fails("score", trained, "-") == "standard input is closed: nothing can be read there"
+    assert fails("score", survey, "-") == "standard input is closed: nothing can be read there"
 
 
 def test_messages_keep_the_spaces_of_names(tmp_path):
@@ -583,15 +575,15 @@ def test_a_model_below_a_file(table, tmp_path):
     assert (tmp_path / "file").read_text() == "precious"
 
 
-def test_pictures_need_images(trained, tmp_path):
-    error = fails("sample", trained, "-o", tmp_path / "x.png")
+def test_pictures_need_images(survey, tmp_path):
+    error = fails("sample", survey, "-o", tmp_path / "x.png")
     assert error == f"{tmp_path / 'x.png'}: the rows of this model are no images; write them as .csv or .parquet"
 
 
 @every_writer
-def test_no_space_for_a_file(verb, trained, table, tmp_path, full_disk):
+def test_no_space_for_a_file(verb, survey, table, tmp_path, full_disk):
     full_disk()
-    command, suffix = writing(trained, table)[verb]
+    command, suffix = writing(survey, table)[verb]
     path = tmp_path / f"x.{suffix}"
     quiet = () if verb == "sample" else ("--quiet",)
     assert fails(*command, path, *quiet) == f"No space left on device: {path}"
@@ -703,12 +695,12 @@ def test_other_model_is_not_finished(what, table, tmp_path):
     assert (folder / "model.safetensors").read_bytes() == before
 
 
-def test_ctrl_c_ends_without_traceback(trained, table, monkeypatch):
+def test_ctrl_c_ends_without_traceback(survey, table, monkeypatch):
     def interrupted(*_, **__):
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr("nadek.runs.scores.log_prob", interrupted)
-    result = nadek("score", trained, table, "--quiet")
+    result = nadek("score", survey, table, "--quiet")
     assert (result.code, result.out, result.err) == (130, "", "")
 
 
@@ -716,8 +708,8 @@ def test_ctrl_c_ends_without_traceback(trained, table, monkeypatch):
 
 
 @pytest.mark.parametrize("verb", ["fit", "evaluate"])
-def test_unknown_data_is_refused(verb, trained, tmp_path, output):
-    before, after = (("fit",), ("-o", output)) if verb == "fit" else (("evaluate", trained), ())
+def test_unknown_data_is_refused(verb, survey, tmp_path, output):
+    before, after = (("fit",), ("-o", output)) if verb == "fit" else (("evaluate", survey), ())
     assert fails(*before, "mnits", *after).startswith("'mnits' is neither a known data set (digits, mnist, ")
     assert fails(*before, tmp_path / "t.csv", *after) == f"No such file or directory: {tmp_path / 't.csv'}"
 
@@ -748,11 +740,11 @@ def test_a_device_that_is_not_there(table, output):
 
 
 @pytest.mark.parametrize("error", [MemoryError, torch.OutOfMemoryError])
-def test_too_little_memory_is_told(error, trained, table, output, monkeypatch):
+def test_too_little_memory_is_told(error, survey, table, output, monkeypatch):
     def without(*_, **__):
         raise error
 
     monkeypatch.setattr("nadek.runs.scores.log_prob", without)
-    assert fails("score", trained, table, "-q").startswith("there is not enough memory: ")
+    assert fails("score", survey, table, "-q").startswith("there is not enough memory: ")
     told = fails("fit", table, "-o", output, "--hidden", "10000000000000")
     assert told.startswith("there is not enough memory: a training needs less with smaller --hidden")

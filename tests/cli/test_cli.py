@@ -50,15 +50,6 @@ def digits(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def survey(tmp_path_factory):
-    """A model of a table with names."""
-    folder = tmp_path_factory.mktemp("survey")
-    table = write_csv(folder / "answers.csv", answers(120, missing=0.2))
-    ok("fit", table, "-o", folder / "model", *FIT, "--quiet")
-    return folder / "model"
-
-
 # fit
 
 

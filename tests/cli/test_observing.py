@@ -11,18 +11,12 @@ import pytest
 
 from nadek.cli.console import messages
 from nadek.training import Epoch
-from support.command import FIT, answers, nadek, ok, write_csv
+from support.command import FIT, nadek, ok
 
 
-@pytest.fixture(scope="module")
-def table(tmp_path_factory):
-    return write_csv(tmp_path_factory.mktemp("observing") / "t.csv", answers(120, missing=0.2))
-
-
-@pytest.fixture(scope="module")
-def model(table):
-    ok("fit", table, "-o", table.parent / "model", *FIT, "--quiet")
-    return table.parent / "model"
+@pytest.fixture
+def table(survey):
+    return survey.with_name("answers.csv")
 
 
 @pytest.fixture
@@ -54,8 +48,8 @@ def test_a_training_writes_its_epochs_and_its_end(table, tmp_path):
     [("impute", "filling"), ("complete", "filling"), ("score", "scoring"), ("explain", "explaining")],
 )
 @pytest.mark.usefixtures("in_json")
-def test_verbs_write_their_progress(verb, stage, model, table, tmp_path, monkeypatch):
-    command = (verb, model, table, "-o", tmp_path / "out.csv", "--force")
+def test_verbs_write_their_progress(verb, stage, survey, table, tmp_path, monkeypatch):
+    command = (verb, survey, table, "-o", tmp_path / "out.csv", "--force")
     progress = objects(ok(*command).err, "progress")
     assert [(line["stage"], line["done"], line["total"]) for line in progress] == [(stage, 120, 120)]
     assert progress[0]["rows_per_second"] > 0
@@ -67,21 +61,21 @@ def test_verbs_write_their_progress(verb, stage, model, table, tmp_path, monkeyp
 
 
 @pytest.mark.usefixtures("in_json")
-def test_drawn_rows_are_counted(model, tmp_path):
-    lines = objects(ok("sample", model, "-n", 7, "-o", tmp_path / "out.csv").err)
+def test_drawn_rows_are_counted(survey, tmp_path):
+    lines = objects(ok("sample", survey, "-n", 7, "-o", tmp_path / "out.csv").err)
     assert [line["event"] for line in lines] == ["progress", "message"]
     assert (lines[0]["done"], lines[0]["total"]) == (7, 7)
 
 
 @pytest.mark.usefixtures("in_json")
-def test_errors_and_warnings_have_their_level(model, tmp_path, monkeypatch):
-    for command in (("score", model, tmp_path / "none.csv"), ("score", "--nothing")):
+def test_errors_and_warnings_have_their_level(survey, tmp_path, monkeypatch):
+    for command in (("score", survey, tmp_path / "none.csv"), ("score", "--nothing")):
         (line,) = objects(nadek(*command).err)
         assert line["level"] == "error"
         assert line["message"].startswith("nadek: ")
     strange = tmp_path / "strange.csv"
     strange.write_text('age,"b,c",ü,d,e\n0,1,0,1,0\n0,7,0,1,0\n')
-    levels = {line["event"]: line["level"] for line in objects(ok("score", model, strange).err)}
+    levels = {line["event"]: line["level"] for line in objects(ok("score", survey, strange).err)}
     assert levels == {"message": "warning", "progress": "info"}
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
     warnings.simplefilter("always")

@@ -8,6 +8,7 @@ import re
 import warnings
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from itertools import product
 from unittest.mock import Mock
 
@@ -80,7 +81,9 @@ def as_(container, table):
     if container == "pandas":
         return table
     if container == "polars":
-        return pl.from_pandas(table).with_columns(pl.col("class").cast(pl.Enum(["a", "b", "c", "z"])))
+        return pl.from_pandas(table).with_columns(pl.col(pl.Categorical).cast(pl.Enum(["a", "b", "c", "z"])))
+    if container == "numpy":
+        return table.to_numpy(dtype=object)
     return pa.Table.from_pandas(table, preserve_index=False)
 
 
@@ -1586,14 +1589,6 @@ def ages_and_towns():
     return pd.DataFrame({"age": rng.integers(18, 60, 60), "city": rng.choice(["x", "y", "z"], 60)})
 
 
-MADE = {
-    "pandas": pd.DataFrame,
-    "polars": pl.from_pandas,
-    "pyarrow": pa.Table.from_pandas,
-    "numpy": lambda table: table.to_numpy(dtype=object),
-}
-
-
 @pytest.mark.parametrize("estimator", [nadek.NADEk, nadek.NADEkOutlierDetector])
 def test_saved_model_keeps_its_orderings(estimator, tmp_path, copies):
     model = estimator(**QUICK, n_orderings=5).fit(copies).set_params(n_orderings=2)
@@ -1687,10 +1682,10 @@ def test_empty_columns_need_an_imputer(empty, tmp_path, holed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("container", MADE)
+@pytest.mark.parametrize("container", [*CONTAINERS, "numpy"])
 def test_missing_words_of_cli_are_kept(container, tmp_path):
     """The folder of ``nadek fit --missing "?,99" --drop id``."""
-    table, made = ages_and_towns(), MADE[container]
+    table, made = ages_and_towns(), partial(as_, container)
     columns = None if container == "numpy" else ("age", "city")
     folder = saved_by_cli(tmp_path, table, columns=columns, missing=("?", "99"), dropped=("id",))
     schema = load_saved(folder).schema
@@ -1715,7 +1710,7 @@ def test_missing_words_of_cli_are_kept(container, tmp_path):
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_columns_dropped_by_cli_are_ignored(container, tmp_path):
     """They are not looked at, and no others may."""
-    table, made = ages_and_towns(), MADE[container]
+    table, made = ages_and_towns(), partial(as_, container)
     folder = saved_by_cli(tmp_path, table, dropped=("id", "remark"))
     holes = table.assign(city=table["city"].where(table.index % 3 > 0))
     whole = holes.assign(remark="none")[["remark", "age", "city"]]

@@ -10,12 +10,11 @@ from nadek.checkpoints import SavedModel, load, load_saved, save
 from nadek.models import IterativeNADE, ModelConfig, nade_k
 from nadek.models.cores import DeepConfig
 from nadek.runs.data import Source
-from nadek.runs.recipe import Recipe
 from nadek.runs.resume import finished
 from nadek.runs.train import begin_as_model, train
 from nadek.tabular.columns import Categorical
 from nadek.tabular.schema import Schema
-from nadek.training import AdamW, Phase, TrainingConfig
+from nadek.training import AdamW, Phase, Recipe, TrainingConfig
 from nadek_paper.trainings import Training
 from support.command import nadek, ok
 from support.paper_rows import StopError, stop, workspace_in

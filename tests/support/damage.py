@@ -39,13 +39,9 @@ def seal(folder):
 def reseal(folder):
     """Make weights and config vouch for each other, where they can be read at all."""
     try:
-        config = json.loads((folder / "config.json").read_text())
-        content = (folder / "model.safetensors").read_bytes()
-        tensors = load(content)
-        content = save(tensors, {"config_sha256": _digest_of(config["model"])})
-        (folder / "model.safetensors").write_bytes(content)
-        config["weights_sha256"] = hashlib.sha256(content).hexdigest()
-        (folder / "config.json").write_text(json.dumps(config))
+        config, weights = json.loads((folder / "config.json").read_text()), folder / "model.safetensors"
+        weights.write_bytes(save(load(weights.read_bytes()), {"config_sha256": _digest_of(config["model"])}))
+        seal(folder)
     except Exception:  # damaged before
         return
 

@@ -8,7 +8,7 @@ import torch
 
 from nadek.checkpoints import SavedModel
 from nadek.models import IterativeNADE, ModelConfig
-from nadek.tabular.columns import Binary, Categorical, Numeric, knots
+from nadek.tabular.columns import Binary, Categorical, Numeric, knots, n_levels
 from nadek.tabular.encode import encode_table
 from nadek.tabular.files import read_batches
 from nadek.tabular.schema import Schema
@@ -49,8 +49,7 @@ class Matrix:
 
 def saved_model(kinds, names, **schema):
     """Return an untrained model with some opinions."""
-    levels = tuple(len(kind.means if isinstance(kind, Numeric) else kind.levels) for kind in kinds)
-    config = ModelConfig(n_variables=len(kinds), levels=levels, knots=knots(kinds), steps=2)
+    config = ModelConfig(n_variables=len(kinds), levels=tuple(map(n_levels, kinds)), knots=knots(kinds), steps=2)
     model = IterativeNADE(config, generator=(generator := seeded())).double()
     with torch.no_grad():
         for parameter in model.parameters():

@@ -10,11 +10,10 @@ from nadek.inference.order_agnostic import MaskDistribution, step_costs
 from nadek.inference.orderings import random_orderings
 from nadek.models import IterativeNADE, ModelConfig, nade, nade_k
 from nadek.runs.data import Source
-from nadek.runs.recipe import Recipe
 from nadek.runs.train import train
 from nadek.tabular.columns import Categorical, Numeric
 from nadek.tabular.schema import Schema
-from nadek.training import AdamW, Phase, TrainingConfig, fit, prepare
+from nadek.training import AdamW, Phase, Recipe, TrainingConfig, fit, prepare
 from support.command import ok
 from support.models import same, seeded
 from zoo import ZOO, build

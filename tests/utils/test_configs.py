@@ -11,10 +11,10 @@ import pytest
 
 from nadek.models import ModelConfig
 from nadek.models.cores import AlternatingConfig, DeepConfig, ResidualConfig
-from nadek.runs.recipe import Recipe, make_recipe
+from nadek.runs.recipe import make_recipe
 from nadek.tabular.columns import Binary, Categorical, Numeric
 from nadek.tabular.schema import Schema
-from nadek.training import AdaDelta, AdamW, Muon, Phase, TrainingConfig
+from nadek.training import AdaDelta, AdamW, Muon, Phase, Recipe, TrainingConfig
 from nadek.utils.configs import check_choices, decode, difference, encode
 
 CONFIGS = [

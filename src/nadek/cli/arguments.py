@@ -151,18 +151,15 @@ class TableOptions(FileOptions):
 def with_groups(verb: Callable[..., None]) -> Callable[..., None]:
     """Give a verb an option for each field of its dataclasses, as typer knows single options only."""
     signature = inspect.signature(verb)
-    annotations = {name: parameter.annotation for name, parameter in signature.parameters.items()}
-    groups: dict[str, Any] = {name: group for name, group in annotations.items() if is_dataclass(group)}
+    groups: dict[str, Any] = {name: group for name, group in verb.__annotations__.items() if is_dataclass(group)}
     parameters: list[inspect.Parameter] = []
     for name, parameter in signature.parameters.items():
-        options = inspect.signature(groups[name]).parameters.values() if name in groups else [parameter]
-        parameters += [p.replace(kind=p.KEYWORD_ONLY) for p in options] if name in groups else options
+        parameters += inspect.signature(groups[name]).parameters.values() if name in groups else [parameter]
 
     @wraps(verb)
     def command(*arguments: Any, **values: Any) -> None:  # noqa: ANN401
         for name, group in groups.items():
-            given = {field.name for field in fields(group)} & values.keys()
-            values[name] = group(**{field: values.pop(field) for field in given})
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
         verb(*arguments, **values)
 
     command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -177,7 +174,7 @@ def some_folder(path: str | Path) -> Path:
     return Path(path)
 
 
-def check_file(path: Path | None, suffixes: tuple[str, ...] = SUFFIXES, *, force: bool) -> None:
+def check_file(path: Path | None, suffixes: tuple[str, ...], *, force: bool) -> None:
     """Refuse an output file that cannot be written."""
     if path is None:
         return

@@ -251,13 +251,12 @@ def _stoppable(output: Path, run: RunOptions, world: World) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        if world.rank > 0:
-            pass  # process 0 says it
-        elif not holds_state(output):
+        kept = f"what was learnt is kept in {output}: give the same command with --resume to go on"
+        if not holds_state(output):
             when = f"every {run.save_every:g} seconds" if run.save_every else "after an epoch"
-            say(f"nadek: stopped; nothing was kept yet, as that happens {when} (--save-every)")
-        else:
-            say(f"nadek: stopped; what was learnt is kept in {output}: give the same command with --resume to go on")
+            kept = f"nothing was kept yet, as that happens {when} (--save-every)"
+        if world.rank == 0:
+            say(f"nadek: stopped; {kept}")
         raise typer.Exit(130) from None
 
 
@@ -277,7 +276,7 @@ def _show_reasons(data: str, choices: Choices, form: CsvFormat, *, as_json: bool
     for some in groups.values():
         labels, (kind, *_), counts, (reason, *_) = zip(*some, strict=True)
         known = [n for n in counts if n is not None]
-        missing = " to ".join(sorted({f"{n}" for n in (min(known), max(known))}, key=int)) if known else ""
+        missing = " to ".join(map(str, sorted({min(known), max(known)}))) if known else ""
         lines.append([", ".join(labels), kind, missing, reason])
     show_table(data, ["column", "type", "missing", "reason"], [list(map(escape, line)) for line in lines])
 

@@ -19,7 +19,7 @@ JSON_EVERY = 5.0
 """Seconds between two objects about rows; each epoch has its own."""
 
 
-def warn_if_slow(training: TrainingConfig, device: torch.device | str, *, quiet: bool = False) -> None:
+def warn_if_slow(training: TrainingConfig, device: torch.device | str, *, quiet: bool) -> None:
     """Warn where the processor has no bfloat16 products."""
     if training.precision == "bfloat16" and not has_fast_bfloat16(device):
         slow = "this processor has no bfloat16 products of its own, and the training works in them: "

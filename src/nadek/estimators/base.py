@@ -26,6 +26,7 @@ from nadek.estimators.options import (
     Whole,
     check_options,
     options_of,
+    random_seed,
 )
 from nadek.estimators.persistence import SavedEstimator
 from nadek.inference import log_prob
@@ -228,7 +229,7 @@ class NADEkBase(SavedEstimator):
         return table, self._codes(table)
 
     def _table(self, X: MatrixLike, *, reset: bool = False) -> Table:
-        return checked_table(self, X, reset=reset, words=self._missing_words, dropped=self._dropped)
+        return checked_table(self, X, reset=reset)
 
     def _codes(self, table: Table) -> Float[Tensor, "N D"]:
         return torch.from_numpy(self._encode(table)).to(self.network_.b)
@@ -240,7 +241,7 @@ class NADEkBase(SavedEstimator):
     def _of_numbers(self, measure: Measure, table: Table) -> Float[np.ndarray, "N D"]:
         """Return a measure of all numbers of the network's columns; 0 for other cells."""
         places, columns = zip(*self._nonempty_columns(), strict=True)
-        return within_bins(measure, columns, [table.column(j) for j in places], [table.labels[j] for j in places])
+        return within_bins(measure, columns, [table.column(j) for j in places])
 
     def _under_orderings(self, codes: Float[Tensor, "N D"]) -> Float[Tensor, "O N"]:
         """Return log-probabilities of the observed cells; equal rows are scored once."""
@@ -286,8 +287,3 @@ def _row_weights(weights: ArrayLike, n_rows: int) -> Float[np.ndarray, " N"]:
             example = f"{checked[wrong[0]]} in row {wrong[0] + 1}" if len(wrong) else "only zeros"
             raise ValueError(f"expected finite numbers, none below 0 and not all zero, found {example}")
         return checked
-
-
-def random_seed(source: Randomness) -> int:
-    """Draw a seed from a source of randomness."""
-    return int(check_random_state(source).randint(np.iinfo(np.int32).max))

@@ -4,9 +4,9 @@ from collections.abc import Hashable, Sequence
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from nadek.estimators.persistence import SavedEstimator
 from nadek.tabular.frames import (
     MatrixLike,
     frame_columns,
@@ -19,31 +19,29 @@ from nadek.tabular.frames import (
 from nadek.tabular.table import Table
 
 
-def checked_table(
-    estimator: BaseEstimator, X: MatrixLike, *, reset: bool, words: Sequence[str] = (), dropped: Sequence[str] = ()
-) -> Table:
+def checked_table(estimator: SavedEstimator, X: MatrixLike, *, reset: bool) -> Table:
     """Read a table for an estimator.
 
     With ``reset`` the estimator learns number and names of the columns, else they must be those that it knows. In cells
-    of numbers it is the number of a missing word in ``words`` that counts. Columns ``dropped`` may be there or not.
+    of numbers it is the number of a missing word that counts. Columns that were left out may be there or not.
     """
     X = plain_table(X)
     names = frame_columns(X) if is_frame(X) else None
     _check_other_names(estimator, names or (), reset=reset)
-    if dropped and (names is not None or (isinstance(X, np.ndarray) and X.ndim == 2)):
-        X = select_columns(X, _rest(estimator, names, X.shape[1], dropped))
+    if estimator._dropped and (names is not None or (isinstance(X, np.ndarray) and X.ndim == 2)):
+        X = select_columns(X, _rest(estimator, names, X.shape[1]))
     if names is None:
         array = validate_data(estimator, X, dtype=None, ensure_all_finite=False, reset=reset)
         labels = tuple(map(str, getattr(estimator, "feature_names_in_", ())))
-        return read_array(array, labels).without(words)
+        return read_array(array, labels).without(estimator._missing_words)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     for axis, what in ((1, "feature"), (0, "sample")):
         if X.shape[axis] < 1:
             raise ValueError(f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")
-    return read_frame(X).without(words)
+    return read_frame(X).without(estimator._missing_words)
 
 
-def _check_other_names(estimator: BaseEstimator, names: Sequence[Hashable], *, reset: bool) -> None:
+def _check_other_names(estimator: SavedEstimator, names: Sequence[Hashable], *, reset: bool) -> None:
     """Keep names that are neither text nor numbers in training; refuse others later, which have other places."""
     others = [] if all(isinstance(name, str | Integral) for name in names) else list(map(str, names))
     if reset:
@@ -53,12 +51,13 @@ def _check_other_names(estimator: BaseEstimator, names: Sequence[Hashable], *, r
             raise ValueError(f'column {place}: expected "{there}" as in training, found "{here}"')
 
 
-def _rest(estimator: BaseEstimator, names: Sequence[Hashable] | None, width: int, dropped: Sequence[str]) -> list[int]:
+def _rest(estimator: SavedEstimator, names: Sequence[Hashable] | None, width: int) -> list[int]:
     """Return the places of the columns that were not left out in training.
 
     Those are found by their names. If the columns in training had none, these are their numbers from 1, which say
     something of a table that is as wide as that of training was.
     """
+    dropped = estimator._dropped
     if hasattr(estimator, "feature_names_in_"):
         return [j for j in range(width) if names is None or names[j] not in dropped]
     whole = width == estimator.n_features_in_ + len(dropped)

@@ -12,9 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from nadek.estimators.base import random_seed
 from nadek.estimators.cell_answers import CellAnswers
-from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness
+from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness, random_seed
 from nadek.inference import beam, expected_information, greedy, log_prob
 from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.row_random import number_uniforms
@@ -202,8 +201,8 @@ class NADEk(DensityMixin, CellAnswers):
         """
         check_whole("n_samples", n_samples)
         table, codes = self._read(X)
-        seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_samples)
-        return [filled(table, self._draw_missing(table, codes, int(seed))) for seed in seeds]
+        rng = check_random_state(random_state)
+        return [filled(table, self._draw_missing(table, codes, random_seed(rng))) for _ in range(n_samples)]
 
     def complete(
         self, X: MatrixLike, *, method: Choice = "beam", n_tries: Count = 16, ordering: WhichOrNone = None

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from numpy.random import RandomState
 from torch import Tensor
 
-from nadek.estimators.options import TRAINING
+from nadek.estimators.options import TRAINING, random_seed
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import isolated
 from nadek.models.iterative_nade import IterativeNADE
@@ -38,15 +38,15 @@ def fit_codes(
     options: Mapping[str, Any],
     device: torch.device,
     rng: RandomState,
-    network: ConditionalModel | None = None,
-    split_seed: int | None = None,
+    network: ConditionalModel | None,
+    split_seed: int | None,
 ) -> tuple[FittedTable, Int[np.ndarray, " H"], int]:
     """Train a network on the rows of a table; return the rows held out, too, and the seed that chose them.
 
     Codes are NaN where missing; rows without any value are left out. Without validation codes some rows are held out.
     ``network`` is a trained one to go on from, whose rows were split by ``split_seed``.
     """
-    seeds = [int(seed) for seed in rng.randint(np.iinfo(np.int32).max, size=3)]
+    seeds = [random_seed(rng) for _ in range(3)]
     fraction = options["validation_fraction"] if options["early_stopping"] and validation is None else 0.0
     split_seed = seeds[0] if split_seed is None else split_seed
     train, held_out = split_rows(codes, fraction, split_seed, weights)

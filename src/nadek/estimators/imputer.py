@@ -11,7 +11,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 
 from nadek.estimators.cell_answers import CellAnswers
-from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness, Switch
+from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness, Switch, random_seed
 from nadek.tabular.columns import Binary, Column, Numeric, expected, n_levels, summarised
 from nadek.tabular.frames import MatrixLike, is_categorical, is_text_column, select_columns
 from nadek.tabular.table import Table
@@ -167,8 +167,8 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
         self._check_options()
         table, codes = self._read(X)
         rng = check_random_state(self._seed if random_state is None else random_state)
-        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_imputations)
-        return [self._finished(table, self._draw_missing(table, codes, int(seed))) for seed in seeds]
+        seeds = [random_seed(rng) for _ in range(self.n_imputations)]
+        return [self._finished(table, self._draw_missing(table, codes, seed)) for seed in seeds]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ANN401 - names
         """Return the names of the columns that `transform` returns.
@@ -201,17 +201,14 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
 
     def _summary(self, table: Table, j: int, column: Column) -> Filler:
         """Return what fills the cells of a column; "mean" is the expectation of numbers, here as in `fit`."""
-        if self.strategy == "median":
-            return partial(summarised, column, statistic="median")
-        if self.strategy == "mean" and isinstance(column, Numeric) and column.unit:
-            return partial(summarised, column, statistic="mean")
+        statistic: Any = self.strategy
+        if statistic != "mean" or (isinstance(column, Numeric) and column.unit):
+            return partial(summarised, column, statistic=statistic)
         values = table.column(j)
         types = set(map(type, values)) if values.dtype == object else {values.dtype.type}
-        of_numbers = isinstance(column, Numeric) or (
-            isinstance(column, Binary) and not isinstance(column.levels[0], str | bool)
-        )
-        is_averaged = of_numbers and not is_categorical(table, j) and not {bool, np.bool_} & types
-        if self.strategy == "mean" and is_averaged:
+        is_binary_number = isinstance(column, Binary) and not isinstance(column.levels[0], str | bool)
+        may_be_averaged = not is_categorical(table, j) and not {bool, np.bool_} & types
+        if may_be_averaged and (isinstance(column, Numeric) or is_binary_number):
             return partial(expected, column)
         return partial(summarised, column, statistic="mode")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 
 from nadek.training.defaults import EFFORTS
 from nadek.utils.configs import check_choice, check_number, check_whole
@@ -71,6 +72,11 @@ def plain_options(estimator: BaseEstimator) -> dict[str, Any]:
         with contextlib.suppress(TypeError, ValueError):
             options[name] = json.loads(json.dumps(value, default=_python))
     return options
+
+
+def random_seed(source: Randomness) -> int:
+    """Draw a seed from a source of randomness."""
+    return int(check_random_state(source).randint(np.iinfo(np.int32).max))
 
 
 def check_options(options: Mapping[str, Any]) -> None:

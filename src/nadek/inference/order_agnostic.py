@@ -92,7 +92,7 @@ class MaskDistribution:
         return 1 - (1 - u) ** (1 / (1 - self.tilt)) if self.tilt else u
 
     def weight(
-        self, n_hidden: Int[Tensor, "*B"], n_observed: Int[Tensor, "*B"] | int, *, dtype: torch.dtype = torch.float32
+        self, n_hidden: Int[Tensor, "*B"], n_observed: Int[Tensor, "*B"] | int, *, dtype: torch.dtype
     ) -> Float[Tensor, "*B"]:
         """Return the factor on each row's summed cost; ``n / m`` under the paper's law (Eq. 4).
 

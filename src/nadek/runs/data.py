@@ -20,7 +20,7 @@ from nadek import datasets
 from nadek.checkpoints import SavedModel
 from nadek.tabular.columns import Binary, Categorical, Column, Measure, Unknown, is_missing, within_bins
 from nadek.tabular.csv import CsvFormat, check_header
-from nadek.tabular.encode import UnknownCells, encode_by_schema, schema_labels
+from nadek.tabular.encode import UnknownCells, encode_by_schema
 from nadek.tabular.files import SUFFIXES, matrix_table, read_batches, read_text
 from nadek.tabular.learn_schema import learn_schema
 from nadek.tabular.schema import Schema
@@ -205,8 +205,7 @@ def source_for(saved: SavedModel, data: str, **options: Any) -> ModelRows:  # no
 
 def of_numbers(measure: Measure, saved: SavedModel, source: ModelRows) -> Tensor:
     """Return a measure of all numbers, [N, D]; 0 for other cells."""
-    names = schema_labels(saved.schema, source.x.shape[1])
-    return torch.from_numpy(within_bins(measure, kinds_of(saved), source.values, names)).to(source.x.device)
+    return torch.from_numpy(within_bins(measure, kinds_of(saved), source.values)).to(source.x.device)
 
 
 def read_tables(

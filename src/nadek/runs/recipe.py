@@ -16,7 +16,7 @@ import torch
 from nadek.models.model_config import AnyConfig, ImageConfig, ModelConfig
 from nadek.runs.data import Source
 from nadek.tabular.columns import Binary, knots, n_levels, ordinal
-from nadek.training import Recipe as Recipe
+from nadek.training import Recipe
 from nadek.training.defaults import Effort, defaults
 from nadek.utils.configs import decode, encode, naming
 
@@ -94,11 +94,11 @@ def choose_recipe(
     options: Mapping[str, Any],
     changes: Mapping[str, Any],
     *,
-    epochs: int | None = None,
-    effort: Effort = "default",
-    by_shape: bool = False,
-    device: torch.device | str = "cpu",
-    where: str = "",
+    epochs: int | None,
+    effort: Effort,
+    by_shape: bool,
+    device: torch.device | str,
+    where: str,
 ) -> Recipe:
     """Make the recipe for rows from options and changes.
 

@@ -1,7 +1,6 @@
 """Folders of trainings: free, unfinished or finished. Digests say which training it is."""
 
 import hashlib
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -98,13 +97,12 @@ def _digest(model: str | None, folder: Path) -> str | None:
         return None
 
 
-def check_output(folder: str | os.PathLike[str], *, force: bool, resume: bool) -> None:
+def check_output(folder: Path, *, force: bool, resume: bool) -> None:
     """Refuse a folder that holds something, unless permitted.
 
     A model beside an unfinished training may be replaced by resuming: that training was permitted to replace it, or was
     stopped just after saving it.
     """
-    folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"{folder} is a file; a model is a folder")
     check_place(folder)
@@ -137,9 +135,9 @@ def sole_training(folder: Path) -> Iterator[None]:
                 folder.rmdir()
 
 
-def finished(recipe: Recipe, folder: str | os.PathLike[str], source: Source, validation: Source | None) -> SavedModel:
+def finished(recipe: Recipe, folder: Path, source: Source, validation: Source | None) -> SavedModel:
     """Return the finished model, or refuse another."""
-    folder, saved = Path(folder), load_saved(folder)
+    saved = load_saved(folder)
     here, difference = saved.schema, None
     if not is_recipe(recipe, saved.metrics.get("config")):
         difference = "another recipe"

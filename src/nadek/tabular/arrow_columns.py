@@ -91,26 +91,21 @@ def typed(values: NDArray[Any], kind: pa.DataType | str, categories: Sequence[An
     """
     try:
         kind = type_of(kind) if isinstance(kind, str) else kind
-        return pa.chunked_array([cast_in_arrow(to_arrow(values), kind, categories)])
+        return cast_in_arrow(pa.chunked_array([to_arrow(values)]), kind, categories)
     except (pa.ArrowException, ValueError):
         return values
 
 
-def cast_in_arrow(
-    column: Any,  # noqa: ANN401 - any column of pyarrow
-    kind: pa.DataType,
-    categories: Sequence[Any] = (),
-) -> Any:  # noqa: ANN401
+def cast_in_arrow(column: pa.ChunkedArray, kind: pa.DataType, categories: Sequence[Any]) -> pa.ChunkedArray:
     """Cast a column of pyarrow, which by itself makes dictionaries of text only, in the order in which it comes."""
     if not pa.types.is_dictionary(kind):
         return column.cast(kind)
     words = column.cast(kind.value_type)
     listed = dict.fromkeys((*categories, *words.unique().drop_null().to_pylist()))
     values = pa.array(listed, kind.value_type)
-    codes = pc.index_in(words, value_set=values).cast(kind.index_type)
-    parts = codes.chunks if isinstance(codes, pa.ChunkedArray) else [codes]
-    dictionaries = [pa.DictionaryArray.from_arrays(part, values, ordered=kind.ordered) for part in parts]
-    return pa.chunked_array(dictionaries, kind) if isinstance(codes, pa.ChunkedArray) else dictionaries[0]
+    codes = [pc.index_in(part, value_set=values).cast(kind.index_type) for part in words.chunks]
+    dictionaries = [pa.DictionaryArray.from_arrays(part, values, ordered=kind.ordered) for part in codes]
+    return pa.chunked_array(dictionaries, kind)
 
 
 def categories_listed(column: pa.ChunkedArray) -> list[Any]:
@@ -157,7 +152,7 @@ def native(values: NDArray[Any]) -> NDArray[Any]:
     return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
-def check_exact(column: pa.ChunkedArray, name: str, first_row: int = 0) -> None:
+def check_exact(column: pa.ChunkedArray, name: str, first_row: int) -> None:
     """Refuse numbers that floats would change."""
     row = first_rounded(column)
     if row is not None:

@@ -122,7 +122,7 @@ def read_csv(
         )
 
 
-def format_csv(values: Sequence[AnyColumn], columns: Sequence[str] | None, *, goes_on: bool = False) -> bytes:
+def format_csv(values: Sequence[AnyColumn], columns: Sequence[str] | None, *, goes_on: bool) -> bytes:
     """Write columns as CSV text: a header if there are names, empty cells for null, quotes where needed.
 
     Without names it has one nevertheless, numbers from 1, if its first row would be taken for one. If it goes on, it

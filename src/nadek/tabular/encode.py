@@ -64,7 +64,7 @@ class UnknownCells:
     def add(self, label: str, cells: NDArray[Any], codes: NDArray[Any], first_row: int) -> None:
         """Count those of a column, [N]."""
         rows = np.isnan(codes).nonzero()[0]
-        rows = rows[~is_missing(cells[rows])] if len(rows) else rows
+        rows = rows[~is_missing(cells[rows])]
         count, example = self._columns.get(label, (0, ""))
         if len(rows) and not count:
             example = f"such as {shown(cells[rows[0]])} in row {first_row + rows[0] + 1}"
@@ -72,8 +72,7 @@ class UnknownCells:
 
     def warn(self, where: str) -> None:
         """Warn about all of them once."""
-        columns = [(label, *column) for label, column in self._columns.items()]
-        lines = [f'{count} in column "{label}", {example}' for label, count, example in columns if count]
+        lines = [f'{n} in column "{label}", {example}' for label, (n, example) in self._columns.items() if n]
         if lines:
             message = "cells with values that the model does not know are taken as missing: "
             warn(message + first_columns(lines), where=where)

@@ -55,7 +55,6 @@ def chosen_columns(what: str, which: Which, labels: Sequence[str], *, named: boo
 
     Integers are positions, from 0, also in a frame whose column names are integers: as in scikit-learn.
     """
-    chosen = np.zeros(len(labels), dtype=np.bool_)
     items = np.asarray(which)
     if items.ndim != 1:
         raise ValueError(f"{what}: expected a list of column names or indices, or a boolean mask, found {which!r}")
@@ -63,6 +62,7 @@ def chosen_columns(what: str, which: Which, labels: Sequence[str], *, named: boo
         if len(items) != len(labels):
             raise ValueError(f"{what}: expected a mask of {len(labels)} booleans, found {len(items)}")
         return items.copy()
+    chosen = np.zeros(len(labels), dtype=np.bool_)
     chosen[[column_index(what, item, labels, named=named) for item in items.tolist()]] = True
     return chosen
 

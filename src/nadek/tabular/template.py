@@ -116,7 +116,7 @@ def _cast(series: Any, name: TypeName) -> Any:  # noqa: ANN401 - series
     native, library = series.to_native(), series.implementation
     if library.is_pyarrow():
         kind, words = (name["type"], name["categories"]) if isinstance(name, dict) else (name, ())
-        return pa.chunked_array([cast_in_arrow(native.combine_chunks(), type_of(kind), words)])
+        return cast_in_arrow(pa.chunked_array([native.combine_chunks()]), type_of(kind), words)
     if isinstance(name, dict):
         categories, ordered = name["categories"], name["ordered"]
         if library.is_polars():

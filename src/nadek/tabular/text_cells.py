@@ -66,14 +66,14 @@ def numbers_among(words: Sequence[str]) -> list[float]:
 
 
 def read_words(
-    column: pa.ChunkedArray, reading: Reading, *, name: str, levels: Sequence[str] = (), first_row: int = 0
+    column: pa.ChunkedArray, reading: Reading, *, name: str, levels: Sequence[str], first_row: int
 ) -> NDArray[Any]:
     """Return the values of a column of words: int64, float64, bool, dates or objects [N].
 
     Words are numbers if all are, and so are true and false beside 0 and 1; alone, these are booleans. They are dates if
-    all are as 2024-02-29, and may have a time (ISO 8601). Numbers such as
-    007 are text unless numbers are asked for, as their zeros would be lost (but not if all are 0 and 1); so are numbers
-    that floats would change. Known ``levels`` mean themselves here, even if they would mean missing; not the empty one.
+    all are as 2024-02-29, and may have a time (ISO 8601). Numbers such as 007 are text unless numbers are asked for, as
+    their zeros would be lost (but not if all are 0 and 1); so are numbers that floats would change. Known ``levels``
+    mean themselves here, even if they would mean missing; not the empty one.
     """
     words = column.cast(pa.string())
     if reading != "exact":
@@ -275,7 +275,7 @@ def _all_of(words: pa.ChunkedArray, kinds: Sequence[pa.DataType]) -> pa.ChunkedA
 
 def _is_padded(words: pa.ChunkedArray, numbers: pa.ChunkedArray) -> bool:
     """Return True if numbers would lose zeros before them (or are no decimal numbers at all)."""
-    padded = pc.any(pc.match_substring_regex(words, "^[+-]?0[0-9xX]")).as_py()
+    padded = pc.any(pc.match_substring_regex(words, f"^{_PADDED.pattern}")).as_py()
     return bool(padded) and not pc.all(pc.is_in(numbers.drop_null(), value_set=pa.array([0, 1], numbers.type))).as_py()
 
 

@@ -82,6 +82,10 @@ class Word(NamedTuple):
     def __str__(self) -> str:
         return repr(self.text) if self.column is None else f'{self.text!r} in column "{self.column}"'
 
+    def is_of(self, label: str) -> bool:
+        """Return True if it means missing in a column."""
+        return self.column in (None, label)
+
 
 class WordCount(NamedTuple):
     """The cells of a word that means missing, by columns, so that nobody loses an answer unawares.
@@ -158,7 +162,7 @@ def check_words(table: Table, missing: Sequence[Word], keep: Sequence[str]) -> N
             raise ValueError(f"{text!r} is said to be both: missing and keep")
     for option, words in (("missing", missing), ("keep", [Word(text) for text in keep])):
         for word in words:
-            if not any(table.count(j, word.text) for j in _places(table, word)):
+            if not any(word.is_of(label) and table.count(j, word.text) for j, label in enumerate(table.labels)):
                 raise ValueError(f"{option}: no cell of {table.where} holds {word}{_hint(word, table)}")
 
 
@@ -167,14 +171,9 @@ def count_words(table: Table, words: Sequence[Word], places: Sequence[int], *, d
     cells: dict[Word, dict[str, int]] = {word: {} for word in words}
     for j in places:
         for word in words:
-            if j in _places(table, word) and (n := table.count(j, word.text)):
+            if word.is_of(table.labels[j]) and (n := table.count(j, word.text)):
                 cells[word][table.labels[j]] = n
     return tuple(WordCount(word.text, cells[word], declared) for word in words if cells[word])
-
-
-def _places(table: Table, word: Word) -> list[int]:
-    """Return the columns in which a word means missing."""
-    return [j for j, label in enumerate(table.labels) if word.column in (None, label)]
 
 
 def _hint(word: Word, table: Table) -> str:

@@ -94,7 +94,8 @@ def filled_column(
     may_be_truths = new.dtype.kind in "iuf" and values.dtype.kind in "bO"
     if may_be_truths and any(isinstance(value, bool) for value in values.tolist()):
         values = values.astype(np.float64)
-    whole = replaced(*_as_in_file(values, where, new, spelling))
+    values, new = _as_in_file(values, where, new, spelling)
+    whole = replaced(values, where, new)
     whole = as_texts(whole) if spelling.is_text else _of_one_sort(whole)
     if table.is_text_file:
         return whole
@@ -325,18 +326,18 @@ def _fitting(values: NDArray[Any], like: Any) -> NDArray[Any] | None:  # noqa: A
 
 def _as_in_file(
     values: NDArray[Any], where: NDArray[np.bool_], new: NDArray[Any], spelling: Spelling
-) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[Any]]:
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return old and new values in the file's types.
 
     A batch alone may have other types than all cells of the column.
     """
     if spelling.is_text:
-        return values.astype(object), where, new
+        return values.astype(object), new
     if new.dtype.kind == "M":
-        return values, where, new.astype("M8[us]")
+        return values, new.astype("M8[us]")
     if new.dtype.kind == "b" and spelling.sorts & {int, float} and (spelling.has_missing or bool in spelling.sorts):
-        return values.astype(np.float64), where, new.astype(np.float64)
-    return _as_integers(values, where) if new.dtype.kind == "i" and spelling.has_missing else values, where, new
+        return values.astype(np.float64), new.astype(np.float64)
+    return _as_integers(values, where) if new.dtype.kind == "i" and spelling.has_missing else values, new
 
 
 def _of_one_sort(values: NDArray[Any]) -> NDArray[Any]:

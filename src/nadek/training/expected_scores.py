@@ -23,6 +23,5 @@ def expected_scores(model: ConditionalModel, columns: Sequence[Column], *, seed:
     """
     drawn = draw_rows(model, seed=seed)
     values = decoded(columns, drawn.x.cpu().numpy(), uniforms=number_uniforms(seed, torch.arange(len(drawn.x))))
-    names = [str(j) for j in range(len(columns))]
-    densities = torch.from_numpy(within_bins(log_relative_density, columns, values, names))
+    densities = torch.from_numpy(within_bins(log_relative_density, columns, values))
     return expectation_by_rank(drawn.log_probs + densities.to(drawn.log_probs.device), drawn.rank)

@@ -44,8 +44,8 @@ def select_decoder(
     ordering: Int[Tensor, "*rows D"],
     n_rows: int,
     *,
-    stage: Shaped[Tensor, "B D"] | None = None,
-    dtype: torch.dtype | None = None,
+    stage: Shaped[Tensor, "B D"] | None,
+    dtype: torch.dtype | None,
 ) -> Decoder:
     """Return the quickest decoder for rows of one ordering or one a row; ``stage`` is that of `RaggedDecoder`."""
     if ordering.ndim == 2 or not model.can_decode_incrementally:

@@ -100,7 +100,7 @@ def means_of_parts(column: Numeric, n_parts: int) -> NDArray[np.float64]:
 
 def _is_single(column: Numeric) -> NDArray[np.bool_]:
     """Return True for bins of a single value, [L]."""
-    return np.isin(np.arange(len(column.means)), column.single)
+    return np.equal(column.means, (column.low, *column.edges))
 
 
 def joined_levels(column: Numeric) -> NDArray[np.bool_]:
@@ -289,18 +289,16 @@ def _log_lean(column: Numeric, place: NDArray[np.intp], inwards: NDArray[np.floa
     return np.where(width > 0, down * along + np.log(part / np.expm1(down)) - np.log(width), -np.inf)
 
 
-def within_bins(
-    measure: Measure, columns: Sequence[Column], values: Sequence[NDArray[Any]], names: Sequence[str]
-) -> NDArray[np.float64]:
+def within_bins(measure: Measure, columns: Sequence[Column], values: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
     """Return a measure of all numbers of a table, [N, D]; 0 for other cells and missing ones.
 
-    The measure is one of those above; ``values`` are D arrays [N].
+    The measure is one of those above; ``values`` are D arrays [N], which have codes.
     """
     within = np.zeros((len(values[0]), len(columns)))
-    for j, (column, cells, name) in enumerate(zip(columns, values, names, strict=True)):
+    for j, (column, cells) in enumerate(zip(columns, values, strict=True)):
         if isinstance(column, Numeric):
-            observed = read_cells(cells, name=name)
-            within[observed.rows, j] = measure(column, numbers_of(observed, name=name, unit=column.unit))
+            observed = read_cells(cells, name="")
+            within[observed.rows, j] = measure(column, numbers_of(observed, name="", unit=column.unit))
     return within
 
 

@@ -40,7 +40,7 @@ def encode(
     if unknown == "missing" and levels is not None and values.dtype.kind in "OUT":
         values = without_other_sorts(values.astype(object), is_text=_sort_of(column) == "text")
     cells = read_cells(values, name=name, expected_sort=_sort_of(column), expected=levels, first_row=first_row)
-    codes = np.full(cells.n_rows, np.nan)
+    codes = np.full(len(values), np.nan)
     if isinstance(column, Numeric):
         numbers = numbers_of(cells, name=name, unit=column.unit)
         codes[cells.rows] = codes_of(column, numbers) if is_continuous(column) else column.bin_of(numbers)
@@ -79,9 +79,9 @@ def bin_probabilities(
     column: Column, probabilities: NDArray[np.float64], missing: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """Return probabilities of levels or bins, [N, L], from those of knots."""
-    if not isinstance(column, Numeric) or not is_continuous(column):
-        return probabilities
-    return np.where(missing[:, None], bins_of_number(column, probabilities), probabilities)
+    if is_continuous(column):
+        return np.where(missing[:, None], bins_of_number(column, probabilities), probabilities)
+    return probabilities
 
 
 def expected(column: Column, probabilities: NDArray[Any]) -> NDArray[np.float64]:
@@ -93,7 +93,7 @@ def expected(column: Column, probabilities: NDArray[Any]) -> NDArray[np.float64]
     values = column.means if isinstance(column, Numeric) else column.levels
     if isinstance(column, Categorical | Ordinal) or any(isinstance(value, str) for value in values):
         raise ValueError(f"expected numbers, found the categories {listed(values)}: they have no mean")
-    if isinstance(column, Numeric) and is_continuous(column):
+    if is_continuous(column):
         return mean_of_number(column, probabilities)
     return probabilities[:, : len(values)] @ np.array(values, dtype=np.float64)
 
@@ -104,10 +104,10 @@ def summarised(column: Column, probabilities: Float[np.ndarray, "N L"], statisti
     Levels without an order have neither mean nor median, and those of an order no mean: it is their mode.
     """
     if isinstance(column, Numeric) and statistic != "mode":
-        is_mean = statistic == "mean"
-        numbers = (
-            expected(column, probabilities) if is_mean else quantiles_of_number(column, probabilities, [0.5])[:, 0]
-        )
+        if statistic == "mean":
+            numbers = expected(column, probabilities)
+        else:
+            (numbers,) = quantiles_of_number(column, probabilities, [0.5]).T
         return column.restored(column.rounded(numbers).astype(np.int64 if column.integer else np.float64))
     if isinstance(column, Ordinal) and statistic == "median":
         return decode(column, (probabilities.cumsum(1) < 0.5).sum(1))

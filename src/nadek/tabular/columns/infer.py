@@ -115,9 +115,9 @@ def infer(
     if kind == "numeric":
         return _numeric(cells, numbers_of(cells, name=name), n_bins)
     levels = _levels(cells)
-    if kind == "categorical" and len(levels) > MOST_LEVELS:
-        raise ValueError(f'column "{name}": expected at most {MOST_LEVELS} categories, found {len(levels)}')
     if kind == "categorical":
+        if len(levels) > MOST_LEVELS:
+            raise ValueError(f'column "{name}": expected at most {MOST_LEVELS} categories, found {len(levels)}')
         return Categorical(levels=tuple(levels))
     if cells.sort != "text" and set(levels) <= {0, 1}:
         return Binary(levels=(False, True)) if cells.sort == "booleans" else Binary()

@@ -28,7 +28,7 @@ class MixedColumnError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Observed cells of a column of N rows: their sort, values [M] and rows [M].
+    """Observed cells of a column: their sort, values [M] and rows [M].
 
     Values are bool, int64, float64, dates in microseconds, or objects.
     """
@@ -36,7 +36,6 @@ class Cells:
     sort: Sort
     values: NDArray[Any]
     rows: NDArray[np.intp]
-    n_rows: int
 
 
 def read_cells(
@@ -59,15 +58,16 @@ def read_cells(
         return _read_objects(values.astype(object), name, expected_sort, expected, first_row)
     if values.dtype.kind == "M":
         rows = np.flatnonzero(~is_missing(values))
-        return Cells("dates" if len(rows) else "nothing", values[rows].astype("M8[us]"), rows, len(values))
+        return Cells("dates" if len(rows) else "nothing", values[rows].astype("M8[us]"), rows)
     if values.dtype.kind not in "buif":
         raise ValueError(f'column "{name}": expected text, numbers, dates or booleans, found {values.dtype}')
-    if values.dtype.kind != "f":
-        plain = values if values.dtype.kind == "b" else _whole(values)
-        return Cells("booleans" if values.dtype.kind == "b" else "numbers", plain, np.arange(len(values)), len(values))
+    if values.dtype.kind == "b":
+        return Cells("booleans", values, np.arange(len(values)))
+    if values.dtype.kind in "iu":
+        return Cells("numbers", _whole(values), np.arange(len(values)))
     rows = (~np.isnan(values)).nonzero()[0]  # np.flatnonzero takes three times as long on a single row
     observed = _finite(widened(values[rows]), rows + first_row, name)
-    return Cells("numbers" if len(rows) else "nothing", observed, rows, len(values))
+    return Cells("numbers" if len(rows) else "nothing", observed, rows)
 
 
 def numbers_of(cells: Cells, *, name: str, unit: Unit | None = None) -> NDArray[np.float64]:
@@ -157,20 +157,20 @@ def _read_objects(
     if None in different or len(different) > 1:
         _refuse(observed, rows + first_row, [sorts[type(value)] for value in observed], name, expected_sort, expected)
     if not different:
-        return Cells("nothing", np.empty(0), rows, len(values))
+        return Cells("nothing", np.empty(0), rows)
     (sort,) = different
     if sort == "booleans":
-        return Cells("booleans", observed.astype(np.bool_), rows, len(values))
+        return Cells("booleans", observed.astype(np.bool_), rows)
     if sort == "text":
-        return Cells("text", observed, rows, len(values))
+        return Cells("text", observed, rows)
     if sort == "dates":
-        return Cells("dates", np.array(list(map(_universal, observed)), "M8[us]"), rows, len(values))
+        return Cells("dates", np.array(list(map(_universal, observed)), "M8[us]"), rows)
     whole = all(issubclass(kind, numbers.Integral) for kind in sorts)
     if any(issubclass(kind, np.float16 | np.float32) for kind in sorts):  # see `widened`
         narrow = [isinstance(value, np.float16 | np.float32) for value in observed]
         observed = np.where(narrow, observed.astype(np.str_), observed)
     plain = _whole(observed) if whole else observed.astype(np.float64)
-    return Cells("numbers", _finite(plain, rows + first_row, name), rows, len(values))
+    return Cells("numbers", _finite(plain, rows + first_row, name), rows)
 
 
 def _finite(observed: NDArray[Any], rows: NDArray[np.intp], name: str) -> NDArray[Any]:

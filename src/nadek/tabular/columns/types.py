@@ -6,7 +6,7 @@ A code is the place of a level, or of a bin and a number in it.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -212,14 +212,14 @@ def ordinal(columns: Sequence[Column]) -> tuple[int, ...]:
     return tuple(place for place, column in enumerate(columns) if isinstance(column, kinds) and n_levels(column) > 2)
 
 
-def is_continuous(column: Column) -> bool:
+def is_continuous(column: Column) -> TypeGuard[Numeric]:
     """Return True where a bin has several values."""
     return isinstance(column, Numeric) and len(column.single) < len(column.means)
 
 
 def knots(columns: Sequence[Column]) -> tuple[tuple[int | float, ...] | None, ...] | None:
     """Return where the bins of continuous columns are not joined, see `nadek.models.variables`."""
-    apart = tuple(_apart(c) if isinstance(c, Numeric) and is_continuous(c) else None for c in columns)
+    apart = tuple(_apart(column) if is_continuous(column) else None for column in columns)
     return apart if any(one is not None for one in apart) else None
 
 
