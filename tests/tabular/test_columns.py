@@ -237,7 +237,11 @@ def test_frequent_number_gets_own_bin(n_bins):
         ([0.5, 1.0, 2.0], 1),
         ([19.99, 5.0, 0.1], 2),
         ([-0.000001, 3.0], 6),
-        ([0.1 + 0.2, 1.0], None),  # 0.30000000000000004
+        ([0.1 + 0.2, 1.0], 1),  # 0.30000000000000004
+        (0.1 * np.arange(40, 90), 1),
+        (2.54 * np.arange(-50, 100), 2),
+        (np.array([17.3, 4.1, 0.2]) + 1000 - 1000, None),  # off by more: as far as 1000 is exact
+        ([1 / 3, 2 / 3, 1.0], None),
         ([1e-7, 1.0], None),
         ([1.5, 2.0**52], None),  # so large that any digits would be what the float can hold
         ([1.0, 2.0], None),  # whole numbers

@@ -302,6 +302,7 @@ def test_points_between_thousands_are_asked_about(word, tmp_path):
     [
         ("pay;v\n1,266;1,4\n2,261;1\n381;2\n", "a comma for thousands: 381 stands in other cells"),
         ("pay;v\n1,266;1.4\n2,261;1.5\n1,999;2\n", "a comma for thousands: another column has decimal points"),
+        ("pay;v\n1,266;1\n2,261;0\n381,000;1\n", "a comma for thousands: no other number says that commas"),
     ],
 )
 def test_commas_between_thousands_are_asked_about(text, note, tmp_path):
@@ -312,6 +313,15 @@ def test_commas_between_thousands_are_asked_about(text, note, tmp_path):
     for decimals in (text.replace("381", "0,381").replace(".", ","), text.replace("1,266", "1,26")):
         (tmp_path / "t.csv").write_text(decimals)
         assert opened(tmp_path / "t.csv", Choices(whole_numbers="numeric")).schema.kinds[0].high < 1000
+
+
+@pytest.mark.parametrize("cell", ["1,5", "1,2345", "0,125", ",5", "-1234,125"])
+def test_commas_are_decimal_where_one_number_says_so(cell, tmp_path):
+    (tmp_path / "t.csv").write_text(f"pay;v\n1,266;{cell}\n2,261;2\n381,000;1\n")
+    assert opened(tmp_path / "t.csv", Choices(whole_numbers="numeric")).schema.kinds[0].high == 381
+    (tmp_path / "t.csv").write_text("pay;v\n1,266;1\n2,261;0\n381,000;1\n")
+    stated = opened(tmp_path / "t.csv", Choices(whole_numbers="numeric"), form=CsvFormat(decimal=","))
+    assert stated.schema.kinds[0].low == 1.266
 
 
 def test_new_rows_with_thousands_are_refused(tmp_path):

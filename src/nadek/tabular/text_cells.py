@@ -130,7 +130,7 @@ def check_thousands(
     if is_whole:
         reason = "the model knows whole numbers"
     elif mark == "point":
-        reason = "decimals have commas here (--decimal . says that they have points)"
+        reason = "decimals have commas in such a file (--decimal . says that they have points)"
     elif beside is not None:
         reason = f"{beside} stands in other cells"
     elif _any_is(others, _DECIMAL_POINT):

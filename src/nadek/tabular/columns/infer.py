@@ -45,6 +45,9 @@ GAP = 25
 NEARBY, BESIDE = 5, 10
 """Numbers on either side of a frequent one that it is compared with; distances on either side of a gap."""
 
+ERRORS = 4
+"""Most errors of rounding in a number that arithmetic made, as 0.30000000000000004 from 0.1 + 0.2."""
+
 NO_VALUE = 'column "{}" has no value in any row: leave it out, or find some values'
 
 LIKE = (
@@ -254,10 +257,12 @@ def _decimals(different: NDArray[np.float64]) -> int | None:
     with np.errstate(over="ignore"):
         single = bool((different.astype(np.float32) == different).all())  # 0.1 came as 0.10000000149
     held, most = (np.float32, LARGEST_EXACT_SINGLE) if single else (np.float64, LARGEST_EXACT)
+    error = 0.0 if single else ERRORS * float(np.spacing(largest))
     for digits in range(1, MOST_DECIMALS + 1):
         if largest * 10**digits >= most:
             return None
-        if (np.round(different, digits).astype(held) == different).all():
+        off = np.abs(np.round(different, digits).astype(held) - different)
+        if off.max() <= (error if 1000 * error < 10.0**-digits else 0):
             return digits
     return None
 
