@@ -321,11 +321,13 @@ def test_empty_row_is_skipped_and_imputed(tmp_path):
     x[[1, 4, 9]] = NAN
     table = write_csv(tmp_path / "t.csv", x)
     result = ok("fit", table, "-o", tmp_path / "model", *FIT, "--validation-fraction", "0")
-    assert "3 rows without any value were skipped" in result.err
+    assert "skipped 3 rows without any value" in result.err
     ok("impute", tmp_path / "model", table, "-o", tmp_path / "whole.csv")
     whole = read_matrix(tmp_path / "whole.csv").values
     assert np.isin(whole, (0, 1)).all()
     np.testing.assert_array_equal(whole[~np.isnan(x)], x[~np.isnan(x)])
+    for verb in ("impute", "complete"):
+        assert " in 30 rows, of which 3 had no value at all" in ok(verb, tmp_path / "model", table).err
 
 
 # A single column

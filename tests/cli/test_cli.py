@@ -355,7 +355,7 @@ def test_printed_table_equals_the_file(encoding, newline, survey, tmp_path):
     with redirect_stdout(io.TextIOWrapper(out, encoding, newline=newline)) as stream:
         run(*command)
         stream.flush()
-    assert ok(*command, "-o", tmp_path / "new.csv").err == f"{tmp_path / 'new.csv'}: 7 rows drawn\n"
+    assert ok(*command, "-o", tmp_path / "new.csv").err == f"{tmp_path / 'new.csv'}: drew 7 rows\n"
     assert out.getvalue() == (tmp_path / "new.csv").read_bytes()
 
 
@@ -403,7 +403,10 @@ def test_impute_fills_missing_cells_only(survey, tmp_path):
     table = write_csv(tmp_path / "holes.csv", x)
     result = ok("impute", survey, table, "-o", tmp_path / "whole.csv")
     assert result.out == ""
-    assert result.err.strip() == f"filled {np.isnan(x).sum()} of 200 cells in 40 rows"
+    line = (
+        f"filled {np.isnan(x).sum()} of 200 cells in 40 rows, of which {np.isnan(x).all(1).sum()} had no value at all"
+    )
+    assert result.err.strip() == line
     assert (tmp_path / "whole.csv").read_text().splitlines()[0] == 'age,"b,c",ü,d,e'
     whole = read_matrix(tmp_path / "whole.csv").values
     np.testing.assert_array_equal(whole[~np.isnan(x)], x[~np.isnan(x)])

@@ -642,7 +642,7 @@ def test_equal_numbers_share_a_level():
         assert encode(Binary(levels=(False, True)), values, name="x").tolist() == [0, 1]
     assert encode(Categorical(levels=(0.5, 2)), np.array([2.0, 0.5]), name="x").tolist() == [1, 0]
     column = infer(np.array([0.1, 0.2, 0.1 + 0.2, 1.0]), name="x")
-    assert encode(column, np.array([0.2, 0.3, 0.7]), name="x").tolist() == [1, 2, 3]
+    assert encode(column, np.array([0.2, 0.3, 1.0]), name="x").tolist() == [1, 2, 3]
     assert infer(np.repeat([0.1, 0.7, 1e9 + 0.3], 7), name="x").means == (0.1, 0.7, 1e9 + 0.3)
 
 
@@ -778,7 +778,8 @@ def test_numbers_on_a_grid_are_drawn_on_it(first, grid, decimals, n_different):
     p = np.random.default_rng(1).dirichlet(np.ones(n_levels(column)), size=50)
     codes = np.repeat(np.arange(float(n_levels(column))), 200)
     drawn = draw(column, codes, rng=np.random.default_rng(1)), quantiles_of_number(column, p, [0.05, 0.5])
-    for numbers in drawn:
+    middles = decode(column, np.arange(n_levels(column)))
+    for numbers in (*drawn, middles):
         found = np.round(numbers * 10**decimals)
         np.testing.assert_array_equal(np.round(found / 10**decimals, decimals), numbers)  # 19.99, not 19.99000000002
         assert not ((found - first) % grid).any()

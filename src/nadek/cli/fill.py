@@ -36,6 +36,7 @@ from nadek.runs.fillings import Strategy, fillings, probabilities_by_rows
 from nadek.tabular import cut_rows
 from nadek.tabular.arrow_columns import AnyColumn, typed
 from nadek.tabular.columns import bin_probabilities, is_plain, level_names
+from nadek.tabular.columns.parsing import counted
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.files import MATRICES, SUFFIXES, form_of
 from nadek.tabular.writeback import decoded
@@ -90,7 +91,7 @@ def sample(
                 writer.write(rows, columns=saved.schema.columns)
                 progress(start + len(ids), n_samples)
     if output is not None:
-        say(f"{output}: {n_samples} rows drawn", quiet=quiet)
+        say(f"{output}: drew {counted(n_samples, 'row')}", quiet=quiet)
 
 
 @with_groups
@@ -125,7 +126,7 @@ def impute(
         raise ValueError(f"{table.output}: --probabilities of these columns have words: write .csv or .parquet")
     if not probabilities:
         check_form(saved, table.output)
-    stream, n_filled = table.stream(saved, data), 0
+    stream, n_filled, n_empty = table.stream(saved, data), 0, 0
     with writing(target_of(table.output)) as writer, rows_progress("filling", quiet=table.quiet) as progress:
         for source in stream:
             x = source.x
@@ -139,10 +140,10 @@ def impute(
                 else:
                     columns = whole.filled(fillings(saved, source, strategy, seed=seed))
                 whole.write(writer, columns)
-            n_filled += int(source.missing.sum())
+            n_filled, n_empty = n_filled + int(source.missing.sum()), n_empty + int(source.missing.all(1).sum())
             progress(source.first_row + len(x), stream.n_rows)
     done = "gave probabilities of" if probabilities else "filled"
-    say(_filled(n_filled, stream.n_rows, len(kinds), done), quiet=table.quiet)
+    say(_filled(n_filled, stream.n_rows, len(kinds), n_empty, done), quiet=table.quiet)
 
 
 @with_groups
@@ -168,7 +169,7 @@ def complete(
     saved = table.load(model, NUMBERS if log_probability else SUFFIXES)
     kinds = kinds_of(saved)
     check_form(saved, table.output)
-    stream, n_filled, n_incomplete, total = table.stream(saved, data), 0, 0, 0.0
+    stream, n_filled, n_empty, n_incomplete, total = table.stream(saved, data), 0, 0, 0, 0.0
     with writing(target_of(table.output)) as writer, rows_progress("filling", quiet=table.quiet) as progress:
         for source in stream:
             whole, x = Whole(source, saved.schema, table.output), source.x
@@ -181,16 +182,17 @@ def complete(
                 best = greedy(saved.model, x, most_certain_first=method == "certain", generator=generator)
             more = {"log_probability": best.log_prob.cpu().numpy()} if log_probability else {}
             whole.write(writer, whole.filled(decoded(kinds, best.x.cpu().numpy())), **more)
-            n_filled += int(source.missing.sum())
+            n_filled, n_empty = n_filled + int(source.missing.sum()), n_empty + int(source.missing.all(1).sum())
             log_probs = best.log_prob.cpu()[source.missing.any(1)]
             n_incomplete, total = n_incomplete + len(log_probs), total + float(log_probs.sum())
             progress(source.first_row + len(x), stream.n_rows)
-    line, mean = _filled(n_filled, stream.n_rows, len(kinds)), total / max(1, n_incomplete)
+    line, mean = _filled(n_filled, stream.n_rows, len(kinds), n_empty), total / max(1, n_incomplete)
     say(f"{line}; mean log-probability of a row's completion: {mean:.3f} nats", quiet=table.quiet)
 
 
-def _filled(n_cells: int, n_rows: int, n_columns: int, done: str = "filled") -> str:
-    return f"{done} {n_cells} of {n_rows * n_columns} cells in {n_rows} rows"
+def _filled(n_cells: int, n_rows: int, n_columns: int, n_empty: int, done: str = "filled") -> str:
+    line = f"{done} {n_cells:,} of {counted(n_rows * n_columns, 'cell')} in {counted(n_rows, 'row')}"
+    return f"{line}, of which {n_empty:,} had no value at all" if n_empty else line
 
 
 def _missing_levels(saved: SavedModel, source: ModelRows) -> Iterator[dict[str, NDArray[Any]]]:

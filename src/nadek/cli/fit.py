@@ -36,6 +36,7 @@ from nadek.runs.recipe import choose_recipe, parse_settings, read_recipe
 from nadek.runs.resume import check_output, finished
 from nadek.runs.train import train
 from nadek.tabular.columns.infer import N_BINS
+from nadek.tabular.columns.parsing import counted
 from nadek.tabular.csv import CsvFormat
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.learn_schema import UndecidedColumnsError
@@ -322,8 +323,8 @@ def _show_finished(metrics: dict[str, Any], output: Path, run: RunOptions) -> No
 
 
 def _show(metrics: dict[str, Any], output: Path, run: RunOptions) -> None:
-    if metrics["skipped_rows"]:
-        say(f"{metrics['skipped_rows']} rows without any value were skipped", quiet=run.quiet)
+    if n := metrics["skipped_rows"]:
+        say(f"skipped {counted(n, 'row')} without any value", quiet=run.quiet)
     record = {"model": str(output), **{key: value for key, value in metrics.items() if key != "history"}}
     if run.as_json:
         show_json(record)

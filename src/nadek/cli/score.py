@@ -35,6 +35,7 @@ from nadek.runs.evaluate import privacy as measure_privacy
 from nadek.runs.odd_cells import OddCell, odd_cells
 from nadek.runs.scores import scores
 from nadek.tabular.columns import log_density
+from nadek.tabular.columns.parsing import counted
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.writing import writing
 from nadek.training.expected_scores import expected_scores
@@ -111,7 +112,7 @@ def _show_estimates(record: dict[str, Any]) -> None:
         ["spread over orderings", nats["spread_over_orderings"], ""],
         ["spread over rows", nats["spread_over_rows"], ""],
     ]
-    title = f"log-likelihood of {record['rows']} rows under {record['orderings']} orderings"
+    title = f"log-likelihood of {counted(record['rows'], 'row')} under {counted(record['orderings'], 'ordering')}"
     show_table(title, ["", "nats a row", "standard error"], lines)
 
 

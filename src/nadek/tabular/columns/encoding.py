@@ -60,8 +60,9 @@ def decode(
 ) -> NDArray[Any]:
     """Return values of codes, [N]: levels, dates, or numbers with as many decimals as the column.
 
-    Numbers are the means of the bins, or with random numbers in [0, 1) those at the code, see
-    `nadek.tabular.columns.bins`. Missing are NaN among numbers, NaT among dates, and None among text and booleans.
+    Numbers are the means of the bins, or those of the grid nearest to them, or with random numbers in [0, 1) those at
+    the code, see `nadek.tabular.columns.bins`. Missing are NaN among numbers, NaT among dates, and None among text and
+    booleans.
     """
     if not isinstance(column, Numeric):
         return _chosen(column.levels, codes)
@@ -71,7 +72,10 @@ def decode(
         numbers = draw(column, np.where(missing, 0, codes).astype(np.float64), uniforms=uniforms, dtype=dtype)
         numbers = np.where(missing, np.nan, numbers)
         return column.restored(numbers.astype(np.int64) if column.integer and not missing.any() else numbers)
-    means = column.rounded(np.array(column.means)).tolist()
+    means = np.array(column.means)
+    if column.grid:
+        means = column.low + np.round((means - column.low) / column.step) * column.step
+    means = column.rounded(means).tolist()
     return column.restored(_chosen([int(mean) for mean in means] if column.integer else means, places))
 
 

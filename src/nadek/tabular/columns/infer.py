@@ -261,8 +261,8 @@ def _decimals(different: NDArray[np.float64]) -> int | None:
     for digits in range(1, MOST_DECIMALS + 1):
         if largest * 10**digits >= most:
             return None
-        off = np.abs(np.round(different, digits).astype(held) - different)
-        if off.max() <= (error if 1000 * error < 10.0**-digits else 0):
+        rounded = np.round(different, digits).astype(held).astype(np.float64)
+        if np.abs(rounded - different).max() <= (error if 1000 * error < 10.0**-digits else 0):
             return digits
     return None
 

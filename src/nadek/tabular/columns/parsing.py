@@ -251,3 +251,8 @@ def to_float(number: Any) -> float:  # noqa: ANN401 - a number of any type
         return float(number)
     except OverflowError:
         return math.inf if number > 0 else -math.inf
+
+
+def counted(n: int, what: str) -> str:
+    """Return a number of things, for people."""
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"

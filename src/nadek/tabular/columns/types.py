@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from nadek.tabular.columns.parsing import Unit, listed, shown
+from nadek.tabular.columns.parsing import Unit, counted, listed, shown
 
 Level = str | int | float | bool
 """A value that a column can have."""
@@ -237,11 +237,11 @@ def describe(column: Column) -> str:
     """Describe a column in one line."""
     if isinstance(column, Ordinal):
         first, last = shown(column.levels[0]), shown(column.levels[-1])
-        return f"ordinal, {_counted(len(column.levels), 'level')} from {first} to {last}"
+        return f"ordinal, {counted(len(column.levels), 'level')} from {first} to {last}"
     if not isinstance(column, Numeric):
-        return f"{column.kind}, {_counted(len(column.levels), 'level')}: {listed(column.levels)}"
+        return f"{column.kind}, {counted(len(column.levels), 'level')}: {listed(column.levels)}"
     numbers = "dates" if column.unit else "whole numbers" if column.integer else "numbers"
-    bins = _counted(len(column.means), "bin")
+    bins = counted(len(column.means), "bin")
     return f"numeric, {numbers} from {column.text(column.low)} to {column.text(column.high)} in {bins}"
 
 
@@ -263,7 +263,3 @@ def _end_below(column: Numeric, edge: float) -> str:
     if not column.step:
         return f"..<{shown(edge)}"
     return f"..{column.text(round(edge - column.step, column.decimals or 0))}"
-
-
-def _counted(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
