@@ -99,3 +99,25 @@ def test_quotes_behind_spaces_are_told():
     told = """^t: these are learnt .*: '"ill"' in the header; '"no"', '"yes"' in column ""ill""; if"""
     with pytest.warns(UserWarning, match=told):
         learn_schema(table, Choices())
+
+
+def test_misspelt_answers_are_told():
+    """Single answers that are close to frequent ones; not short or rare ones, numbers, or answers far apart."""
+    cut = ["Premium", "Very Good", "Ideal"] * 20
+    table = pd.DataFrame(
+        {
+            "cut": [*cut, "Premum", "Very God", "Fair"],
+            "sex": [*["male", "female"] * 30, "fmale", "male", "mal"],
+            "age": [*["18 to 24 years", "25 to 34 years"] * 30, "15 to 24 years", None, "25 to 34 years"],
+            "town": [*["North", "South"] * 15, *["Noth", "Sout"] * 15, "West", "East", "Wests"],
+        }
+    )
+    frame, file = read_frame(table), next(read_csv(lambda: io.BytesIO(table.to_csv(index=False).encode()), where="t"))
+    for learn in (lambda: learn_columns(frame, OPTIONS, keep_empty=False), lambda: learn_schema(file, Choices())):
+        with pytest.warns(UserWarning, match="spelt nearly") as caught:
+            learn()
+        line = next(str(one.message) for one in caught if "spelt nearly" in str(one.message))
+        assert "'Premum' (as 'Premium'), 'Very God' (as 'Very Good') in column \"cut\"" in line
+        assert "'fmale' (as 'female') in column \"sex\"" in line
+        assert "age" not in line
+        assert "town" not in line

@@ -934,6 +934,19 @@ def test_validation_chooses_the_length(lr, epochs, monkeypatch):
     assert best[-1] == min(epoch.validation[-1] for epoch in history if epoch.epoch > epochs * 2 / 3)
 
 
+def test_best_weights_of_the_full_rate_stay_candidates(monkeypatch):
+    """Few rows of noise are learnt by heart before the rate falls."""
+    for name, value in {"MINIBATCHES": 8, "EPOCHS": 100}.items():
+        monkeypatch.setattr(f"nadek.training.training_config.HELD_{name}", value)
+    x = (torch.rand(120, 6, generator=seeded()) < 0.5).float()
+    phases = Phase(epochs=100, steps=1), Phase(epochs=50)
+    model, history = trained(x[:20], validation=x[20:], anneal=0.5, phases=phases, optimizer=AdamW(lr=0.03))
+    worst = min(epoch.validation[-1] for epoch in history if epoch.epoch > 100)
+    rows = prepare_validation(prepare(x[20:], training=False), model, seeded(), min_rows=1024)
+    assert history[-1].best < worst - 0.1
+    assert validation_costs(model, rows)[-1] == pytest.approx(history[-1].best, abs=0.1)
+
+
 def test_length_without_validation_is_the_most():
     assert len(trained(patterns(40, 6), **FALLING)[1]) == 30 + 15
 

@@ -1,10 +1,19 @@
-"""Answers that differ in spaces or capital letters only, such as "Yes" and "yes ", or have quotes around them."""
+"""Answers that differ in spaces or capital letters only, are misspelt, or have quotes around them."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 from nadek.tabular.columns import Column
 from nadek.tabular.encode import texts_of
+from nadek.tabular.table import Table
+
+FREQUENT = 20
+"""Least rows of an answer that another one may be a misspelling of."""
+LETTERS = 5
+"""Least letters of an answer that may be misspelt."""
+ALIKE = 0.85
+"""Least part of the letters of two answers that is alike where one is a misspelling of the other."""
 
 
 def alike_levels(column: Column) -> list[str]:
@@ -13,6 +22,17 @@ def alike_levels(column: Column) -> list[str]:
     for text in texts_of(column):
         groups[" ".join(text.casefold().split())].append(repr(text))
     return [" and ".join(levels) for levels in groups.values() if len(levels) > 1][:3]
+
+
+def misspelt_levels(table: Table, j: int, column: Column) -> list[str]:
+    """Return levels of a single row that are spelt nearly as frequent ones, three at most."""
+    texts = {text for text in texts_of(column) if len(text) >= LETTERS and not any(map(str.isdigit, text))}
+    if len(texts) < 2:
+        return []
+    times = Counter(value for value in table.column(j, reading="text").tolist() if value in texts)
+    frequent = [text for text, n in times.items() if n >= FREQUENT]
+    pairs = [(text, get_close_matches(text, frequent, 1, ALIKE)) for text, n in times.items() if n == 1]
+    return [f"{text!r} (as {close[0]!r})" for text, close in pairs if close][:3]
 
 
 def quoted_words(words: Iterable[str]) -> list[str]:

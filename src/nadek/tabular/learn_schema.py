@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nadek.tabular.alike_levels import alike_levels, quoted_words
+from nadek.tabular.alike_levels import alike_levels, misspelt_levels, quoted_words
 from nadek.tabular.arrow_columns import categories_listed, to_arrow
 from nadek.tabular.columns import Binary, Categorical, Column, Ordinal, encode, infer, is_missing, is_plain, read_cells
 from nadek.tabular.columns.infer import NO_VALUE, Declared, TickedColumnError, UndecidedColumnError
@@ -158,6 +158,8 @@ def warn_of_doubts(table: Table, columns: Mapping[int, Column | None]) -> None:
     alike = {f"in {place}": alike_levels(column) for place, (_, column) in learnt.items()}
     message = "these differ in spaces or capital letters only, but are learnt as different answers"
     _warn_of(table, alike, message, "if they are the same, write them alike")
+    misspelt = {f"in {place}": misspelt_levels(table, j, column) for place, (j, column) in learnt.items()}
+    _warn_of(table, misspelt, "these stand in one row, spelt nearly as a frequent answer", "if they mean it, write it")
     if table.is_text_file:
         quoted = {"in the header": quoted_words(table.labels[j] for j in columns)}
         quoted |= {f"in {place}": quoted_words(texts_of(column)) for place, (_, column) in learnt.items()}
