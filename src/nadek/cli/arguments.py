@@ -77,7 +77,7 @@ Header = Annotated[
     bool | None, option("--header/--no-header", "CSV: the first row holds names. [dim]\\[told from its cells][/]")
 ]
 Delimiter = Annotated[
-    str | None, option("--delimiter", "CSV: what separates cells. [dim]\\[comma, else semicolon or tab][/]")
+    str | None, option("--delimiter", "CSV: what separates cells. [dim]\\[comma, else semicolon, tab or bar][/]")
 ]
 Decimal = Annotated[
     Literal[".", ","] | None, option("--decimal", "CSV: the decimal mark. [dim]\\[point; comma between semicolons][/]")

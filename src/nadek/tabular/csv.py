@@ -22,7 +22,7 @@ from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
 from nadek.tabular.text_cells import MISSING, as_date, number, point
 
-SEPARATORS = (",", ";", "\t")
+SEPARATORS = (",", ";", "\t", "|")
 """Delimiters to try; spreadsheets write semicolons if numbers have decimal commas."""
 
 BLOCK = 2**22
@@ -37,7 +37,7 @@ _OPEN_QUOTE = "a quote in the first row is never closed"
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _SEPARATOR_LINE = re.compile(r"sep=([!-~\t])[\r\n]+", re.IGNORECASE)
 """A first line by which a spreadsheet names the delimiter; it belongs to no row."""
-_QUOTED = re.compile(r'[",;\t\r\n]|^\s|\s$|^\ufeff|^sep=', re.IGNORECASE)
+_QUOTED = re.compile(r'[",;|\t\r\n]|^\s|\s$|^\ufeff|^sep=', re.IGNORECASE)
 """What makes quotes needed: delimiters, quotes, line ends, spaces at the ends, and what may begin a file."""
 
 
@@ -87,7 +87,8 @@ def read_csv(
         text = decoder.decode(head, final=cells is None or len(head) < block).lstrip("\r\n")
     except UnicodeDecodeError as error:
         encoding = "utf-16" if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "latin1"
-        raise ValueError(f"{where}: {NO_TEXT}: {error}{ANEW.format(encoding)}") from None
+        remedy = "; gzip -d unpacks it" if head[:2] == b"\x1f\x8b" else ANEW.format(encoding)
+        raise ValueError(f"{where}: {NO_TEXT}: {error}{remedy}") from None
     n_decoded = len(head) - len(decoder.getstate()[0])
     text, delimiter = _split_delimiter(text, where, form.delimiter)
     first, body = _split_first(text, where, delimiter)

@@ -30,7 +30,8 @@ class Epoch:
             (all_steps), or after the last alone.
         validation: mean cost after every step on the validation rows, with the same masks every time; None where not
             measured.
-        best: the best validation cost of the last step so far.
+        best: the cost of the last step on the validation rows of the weights that did best so far. It is measured anew
+            where missing values are drawn anew and where the steps change.
         seconds: time since the run began (running time only, over all resumptions).
     """
 
