@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nadek.tabular.arrow_columns import to_arrow
 from nadek.tabular.csv import CsvFormat, check_header, format_csv
 from nadek.tabular.files import SUFFIXES, read_batches
 from nadek.tabular.names import places_of
@@ -237,7 +236,7 @@ def test_bars_separate_cells(csv_file):
     table = read(csv_file("a|b\n1|2,5\n3|4,5\n"), form=CsvFormat(decimal=","))
     assert table.columns == ("a", "b")
     assert table.column(1).tolist() == [2.5, 4.5]
-    written = format_csv([to_arrow(np.array(["x|y", "z|w"], dtype=object))], None, goes_on=False).decode()
+    written = format_csv([np.array(["x|y", "z|w"], dtype=object)], None, goes_on=False).decode()
     assert written.splitlines() == ['"x|y"', '"z|w"']
 
 
