@@ -218,7 +218,7 @@ def test_missing_cells_are_completed_in_training(copies, holed):
         ("categorical_features", ["age"], "categorical_features: found the column name 'age'"),
         ("categorical_features", [3], "categorical_features: expected indices from 0 to 2, found 3"),
         ("categorical_features", [True, False], "categorical_features: expected a mask of 3 booleans, found 2"),
-        ("categorical_features", 1.5, "categorical_features: expected a list"),
+        ("categorical_features", 1.5, "categorical_features: expected column names or indices, found 1.5"),
     ],
 )
 def test_wrong_options_are_named_in_fit(copies, option, value, expected):
@@ -655,6 +655,7 @@ def test_completions_follow_the_options(density, method):
 
 def test_most_informative_question_comes_next(learnt):
     gain = learnt.suggest_next([[np.nan, np.nan, np.nan], [1, np.nan, np.nan]], target=[1])
+    np.testing.assert_array_equal(gain, learnt.suggest_next([[np.nan] * 3, [1, np.nan, np.nan]], target=1))
     assert gain[0, 0] > 0.4 > 0.05 > gain[0, 2]
     assert np.isnan(gain[0, 1])  # a target is no question
     assert np.isnan(gain[1, 0])

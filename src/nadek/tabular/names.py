@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool
 
 if TYPE_CHECKING:
-    Which = Sequence[str] | Sequence[int] | Sequence[bool] | np.ndarray[Any, Any]
+    Which = str | int | Sequence[str] | Sequence[int] | Sequence[bool] | np.ndarray[Any, Any]
     WhichOrNone = Which | None
 else:  # a constructor stores whatever it is given, also where the tests check types
     Which = WhichOrNone = Any
@@ -51,12 +51,12 @@ def labels_of(columns: Sequence[str] | None, dim: int) -> tuple[str, ...]:
 
 
 def chosen_columns(what: str, which: Which, labels: Sequence[str], *, named: bool) -> Bool[np.ndarray, " D"]:
-    """Columns told by their names, their indices, or a boolean for each.
+    """Columns told by a name or index, some of them, or a boolean for each.
 
     Integers are positions, from 0, also in a frame whose column names are integers: as in scikit-learn.
     """
-    items = np.asarray(which)
-    if items.ndim != 1:
+    items = np.atleast_1d(which)
+    if items.ndim > 1:
         raise ValueError(f"{what}: expected a list of column names or indices, or a boolean mask, found {which!r}")
     if items.dtype.kind == "b":
         if len(items) != len(labels):
