@@ -97,3 +97,13 @@ def test_errors_name_the_unknown_value():
         strict.score_samples(with_strange_cells(people())[0])
     with pytest.raises(ValueError, match=r"^handle_unknown: expected one of 'missing', 'error', found 'ignore'"):
         strict.set_params(handle_unknown="ignore").score_samples(people())
+
+
+def test_codes_for_missing_cells_are_told(density):
+    new = people()[:3].astype({"age": float})
+    new.loc[0, "age"], new.loc[2, "age"] = -999, 999
+    with pytest.warns(UserWarning, match=r"these may mean missing, .*: 2 in column .age., such as -999 in row 1; if"):
+        density.score_samples(new)
+    new.loc[0, "age"], new.loc[2, "age"] = -5, 250  # far, but no code
+    with warnings.catch_warnings(action="error"):
+        density.score_samples(new)

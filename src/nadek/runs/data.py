@@ -20,7 +20,7 @@ from nadek import datasets
 from nadek.checkpoints import SavedModel
 from nadek.tabular.columns import Binary, Categorical, Column, Measure, Unknown, is_missing, within_bins
 from nadek.tabular.csv import CsvFormat, check_header
-from nadek.tabular.encode import UnknownCells, encode_by_schema
+from nadek.tabular.encode import Doubts, encode_by_schema
 from nadek.tabular.files import SUFFIXES, matrix_table, read_batches, read_text
 from nadek.tabular.learn_schema import learn_schema
 from nadek.tabular.schema import Schema
@@ -156,19 +156,19 @@ class Stream:
         self._tables = read_tables(data, split=split, data_dir=data_dir, form=form, model=model, cells=cells)
         self._spellings = [Spelling() for _ in columns]
         self._only: ModelRows | None = None
-        counts = UnknownCells()
-        for source in self._sources(counts):
+        doubts = Doubts()
+        for source in self._sources(doubts):
             self._only = source if self.n_rows == 0 else None
             self._add(source)
             on_rows(self.n_rows)
-        counts.warn("standard input" if data == "-" else data)
+        doubts.warn("standard input" if data == "-" else data)
 
     def __iter__(self) -> Iterator[ModelRows]:
-        return self._sources(UnknownCells()) if self._only is None else iter([self._only])
+        return self._sources(Doubts()) if self._only is None else iter([self._only])
 
-    def _sources(self, counts: UnknownCells) -> Iterator[ModelRows]:
+    def _sources(self, doubts: Doubts) -> Iterator[ModelRows]:
         for table in self._tables():
-            yield source_of(self._saved, table, self._spellings, unknown=self._unknown, unknown_cells=counts)
+            yield source_of(self._saved, table, self._spellings, unknown=self._unknown, doubts=doubts)
 
     def _add(self, source: ModelRows) -> None:
         self.n_rows += len(source.x)
@@ -186,12 +186,10 @@ def source_of(
     spellings: Sequence[Spelling],
     *,
     unknown: Unknown,
-    unknown_cells: UnknownCells | None = None,
+    doubts: Doubts | None = None,
 ) -> ModelRows:
     """Return the rows of a table for a model; see `nadek.tabular.encode.encode_by_schema`."""
-    values, codes, places = encode_by_schema(
-        table, saved.schema, kinds_of(saved), unknown=unknown, unknown_cells=unknown_cells
-    )
+    values, codes, places = encode_by_schema(table, saved.schema, kinds_of(saved), unknown=unknown, doubts=doubts)
     x = torch.from_numpy(codes).to(saved.model.b.device)
     values = [spelling.as_in_file(one) for spelling, one in zip(spellings, values, strict=True)]
     return ModelRows(x, table, places, values, spellings)

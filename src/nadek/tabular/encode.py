@@ -9,6 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from nadek.tabular.columns import Column, Numeric, Unknown, encode, is_missing
 from nadek.tabular.columns.parsing import shown
+from nadek.tabular.missing_codes import far_codes
 from nadek.tabular.names import first_columns, labels_of, places_of
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
@@ -25,19 +26,19 @@ def encode_table(
     *,
     dtype: DTypeLike = np.float64,
     unknown: Unknown = "error",
-    unknown_cells: "UnknownCells | None" = None,
+    doubts: "Doubts | None" = None,
 ) -> tuple[list[NDArray[Any]], NDArray[Any]]:
     """Return the K columns that have a type as values, arrays [N], and as codes [N, K], NaN where missing.
 
     Columns without a type (None) are left out. ``places`` says where they stand in the table; as they are by default.
-    ``unknown="missing"`` takes values that are no levels of their columns as missing, and warns about them once; or
-    counts them in ``unknown_cells``, if there are more parts of the table to come.
+    ``unknown="missing"`` takes values that are no levels of their columns as missing. A warning tells of these and of
+    numbers that may mean missing, or ``doubts`` counts them, if there are more parts of the table to come.
     """
     places = range(len(columns)) if places is None else places
     typed = [(j, column) for j, column in zip(places, columns, strict=True) if column is not None]
     values: list[NDArray[Any]] = []
     codes = np.empty((len(table), len(typed)), dtype=dtype)
-    counts = UnknownCells() if unknown_cells is None else unknown_cells
+    counts = Doubts() if doubts is None else doubts
     with naming(table.where):
         for k, (j, column) in enumerate(typed):
             texts, label = texts_of(column), table.labels[j]
@@ -48,34 +49,46 @@ def encode_table(
                 check_thousands(table.cells[j], label, (), is_whole=True)
             values.append(table.column(j, reading=reading, levels=texts))
             own = encode(column, values[k], name=label, unknown=unknown, first_row=table.first_row)
-            counts.add(label, values[k], own, table.first_row)
+            counts.add(label, column, values[k], own, table.first_row)
             codes[:, k] = own
-    if unknown_cells is None:
+    if doubts is None:
         counts.warn(table.where)
     return values, codes
 
 
-class UnknownCells:
-    """Numbers of observed cells without a code, by column."""
+class Doubts:
+    """Observed cells that are taken as missing, and numbers that may mean missing: how many, by column."""
 
     def __init__(self) -> None:
-        self._columns: dict[str, tuple[int, str]] = {}
+        self._unknown: dict[str, tuple[int, str]] = {}
+        self._codes: dict[str, tuple[int, str]] = {}
 
-    def add(self, label: str, cells: NDArray[Any], codes: NDArray[Any], first_row: int) -> None:
+    def add(self, label: str, column: Column, cells: NDArray[Any], codes: NDArray[Any], first_row: int) -> None:
         """Count those of a column, [N]."""
-        rows = np.isnan(codes).nonzero()[0]
-        rows = rows[~is_missing(cells[rows])]
-        count, example = self._columns.get(label, (0, ""))
-        if len(rows) and not count:
-            example = f"such as {shown(cells[rows[0]])} in row {first_row + rows[0] + 1}"
-        self._columns[label] = count + len(rows), example
+        is_unknown = np.isnan(codes)
+        is_unknown[is_unknown] = ~is_missing(cells[is_unknown])
+        _count(self._unknown, label, cells, is_unknown, first_row)
+        if isinstance(column, Numeric) and cells.dtype.kind in "iuf":
+            _count(self._codes, label, cells, far_codes(cells.astype(np.float64), column.low, column.high), first_row)
 
     def warn(self, where: str) -> None:
-        """Warn about all of them once."""
-        lines = [f'{n} in column "{label}", {example}' for label, (n, example) in self._columns.items() if n]
-        if lines:
-            message = "cells with values that the model does not know are taken as missing: "
-            warn(message + first_columns(lines), where=where)
+        """Warn of each sort once."""
+        for counts, message, remedy in (
+            (self._unknown, "cells with values that the model does not know are taken as missing", ""),
+            (self._codes, "these may mean missing, but are taken as numbers", "; if they do, empty their cells"),
+        ):
+            lines = [f'{n} in column "{label}", {example}' for label, (n, example) in counts.items() if n]
+            if lines:
+                warn(f"{message}: {first_columns(lines)}{remedy}", where=where)
+
+
+def _count(
+    counts: dict[str, tuple[int, str]], label: str, cells: NDArray[Any], where: NDArray[np.bool_], first_row: int
+) -> None:
+    rows, (n, example) = where.nonzero()[0], counts.get(label, (0, ""))
+    if len(rows) and not n:
+        example = f"such as {shown(cells[rows[0]])} in row {first_row + rows[0] + 1}"
+    counts[label] = n + len(rows), example
 
 
 def encode_by_schema(
@@ -84,7 +97,7 @@ def encode_by_schema(
     columns: Sequence[Column],
     *,
     unknown: Unknown = "error",
-    unknown_cells: UnknownCells | None = None,
+    doubts: Doubts | None = None,
 ) -> tuple[list[NDArray[Any]], NDArray[np.float32], list[int]]:
     """Return a model's columns in a table: values, arrays [N], codes [N, D] with NaN for missing, and places.
 
@@ -96,7 +109,7 @@ def encode_by_schema(
     own_words = [Word(text, column) for column, text in schema.missing_in or ()]
     emptied = without_words(replace(table, labels=labels), [*map(Word, schema.missing or ()), *own_words])
     table = replace(emptied, labels=table.labels if schema.columns is None else labels)
-    values, codes = encode_table(table, columns, places, dtype=np.float32, unknown=unknown, unknown_cells=unknown_cells)
+    values, codes = encode_table(table, columns, places, dtype=np.float32, unknown=unknown, doubts=doubts)
     return values, codes, places
 
 

@@ -1,7 +1,7 @@
 """Numbers and dates that may stand for missing cells, such as -99 among ages."""
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Bool, Float, Shaped
 
 from nadek.tabular.columns import Column, Numeric
 from nadek.tabular.columns.parsing import numbers_of, read_cells, shown
@@ -48,6 +48,20 @@ def missing_codes(numbers: Float[np.ndarray, " M"]) -> dict[float, int]:
             if is_far or (are_low and -chosen[0] != others[-1]):
                 return dict(zip(chosen.tolist(), times[where].tolist(), strict=True))
     return {}
+
+
+def far_codes(numbers: Float[np.ndarray, " N"], low: float, high: float) -> Bool[np.ndarray, " N"]:
+    """Return where numbers of a later table may mean missing: `CODES` far outside of training.
+
+    They are farther outside than the range from ``low`` to ``high`` is wide. Those of one digit are negative.
+
+    Example:
+        >>> far_codes(np.array([-99.0, 250, 999, 60]), 18, 90).tolist()
+        [True, False, True, False]
+    """
+    is_far = (numbers < low - (high - low)) | (numbers > high + (high - low))
+    of_digits, negative = frozenset.union(*CODES[1:]), (-code for code in CODES[0])
+    return is_far & (np.isin(np.abs(numbers), list(of_digits)) | np.isin(numbers, list(negative)))
 
 
 def missing_dates(dates: Shaped[np.ndarray, " M"]) -> dict[np.datetime64, int]:
