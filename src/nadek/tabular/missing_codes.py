@@ -56,7 +56,7 @@ def far_codes(numbers: Float[np.ndarray, " N"], low: float, high: float) -> Bool
     They are farther outside than the range from ``low`` to ``high`` is wide. Those of one digit are negative.
 
     Example:
-        >>> far_codes(np.array([-99.0, 250, 999, 60]), 18, 90).tolist()
+        >>> far_codes(np.array([-99.0, 250, 999, 60]), 18.0, 90.0).tolist()
         [True, False, True, False]
     """
     is_far = (numbers < low - (high - low)) | (numbers > high + (high - low))
