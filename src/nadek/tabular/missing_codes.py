@@ -59,9 +59,10 @@ def far_codes(numbers: Float[np.ndarray, " N"], low: float, high: float) -> Bool
         >>> far_codes(np.array([-99.0, 250, 999, 60]), 18.0, 90.0).tolist()
         [True, False, True, False]
     """
-    is_far = (numbers < low - (high - low)) | (numbers > high + (high - low))
-    of_digits, negative = frozenset.union(*CODES[1:]), (-code for code in CODES[0])
-    return is_far & (np.isin(np.abs(numbers), list(of_digits)) | np.isin(numbers, list(negative)))
+    where = (numbers < low - (high - low)) | (numbers > high + (high - low))
+    far, negative = numbers[where], [-code for code in CODES[0]]
+    where[where] = np.isin(np.abs(far), list(frozenset.union(*CODES[1:]))) | np.isin(far, negative)
+    return where
 
 
 def missing_dates(dates: Shaped[np.ndarray, " M"]) -> dict[np.datetime64, int]:
