@@ -12,6 +12,7 @@ import torch
 from support.shape_checks import check_shapes
 
 check_shapes("nadek", "nadek_paper")  # must stand before the first import of nadek
+pytest_plugins = ["support.survey"]
 torch.set_num_threads(1)
 
 
@@ -50,14 +51,3 @@ def data_dir() -> Path:
     if not folder.is_dir():
         pytest.skip("needs the real data sets: set NADEK_DATA to their folder")
     return folder
-
-
-@pytest.fixture(scope="session")
-def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of a table with five named columns, which lies beside it; nobody changes them."""
-    from support.command import FIT, answers, ok, write_csv  # which imports nadek
-
-    folder = tmp_path_factory.mktemp("survey")
-    table = write_csv(folder / "answers.csv", answers(120, missing=0.2))
-    ok("fit", table, "-o", folder / "model", *FIT, "--quiet")
-    return folder / "model"
