@@ -234,7 +234,7 @@ def log_fall(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float6
     drops = (_log_beyond(column) - _log_lengthened(column))[(away > 0).astype(np.intp)]
     rare = np.where(_is_single(column)[place], -math.log1p(_n_values(column)), drops)
     d, step = np.abs(away), column.step / _scales(column)[place]
-    nearer = np.minimum(step, d)
+    nearer = np.minimum(step, d)  # a number in steps has all that lies between it and the one before
     part = np.expm1(TAIL * np.log1p(nearer / (TAIL + d - nearer))) / step if column.step else TAIL / (TAIL + d)
     return np.where(away == 0, 0, rare + _log_farther(d) + np.log(part))
 
