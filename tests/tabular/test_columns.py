@@ -27,7 +27,7 @@ from nadek.tabular.columns import (
     n_levels,
     quantiles_of_number,
 )
-from nadek.tabular.columns.bins import TAIL
+from nadek.tabular.columns.densities import TAIL
 from nadek.tabular.columns.infer import UndecidedColumnError
 from support.models import seeded
 

@@ -11,7 +11,7 @@ from nadek.inference import explain_cells
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.tabular import columns
 from nadek.tabular.columns import infer, knots, log_density, log_outwards, n_levels
-from nadek.tabular.columns.bins import TAIL, log_fall
+from nadek.tabular.columns.densities import TAIL, log_fall
 from support.command import ok
 from support.models import seeded
 

@@ -103,8 +103,8 @@ class NADEk(DensityMixin, CellAnswers):
 
         Missing cells are summed out: each ordering visits the observed cells of a row first. This differs a little
         from the sum over all completions, whose orderings visit cells in between. A number counts with its density,
-        per unit of its column (see `nadek.tabular.columns.bins.log_density`), any other value with its probability. A
-        row without any value scores 0.
+        per unit of its column (see `nadek.tabular.columns.densities.log_density`), any other value with its
+        probability. A row without any value scores 0.
 
         Args:
             X: a table [N, D].

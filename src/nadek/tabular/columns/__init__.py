@@ -1,11 +1,11 @@
 """Column types, their inference, and their codes."""
 
-from nadek.tabular.columns.bins import Measure as Measure
-from nadek.tabular.columns.bins import log_density as log_density
-from nadek.tabular.columns.bins import log_outwards as log_outwards
-from nadek.tabular.columns.bins import log_own as log_own
-from nadek.tabular.columns.bins import log_relative_density as log_relative_density
-from nadek.tabular.columns.bins import within_bins as within_bins
+from nadek.tabular.columns.densities import Measure as Measure
+from nadek.tabular.columns.densities import log_density as log_density
+from nadek.tabular.columns.densities import log_outwards as log_outwards
+from nadek.tabular.columns.densities import log_own as log_own
+from nadek.tabular.columns.densities import log_relative_density as log_relative_density
+from nadek.tabular.columns.densities import within_bins as within_bins
 from nadek.tabular.columns.distributions import bins_of_number as bins_of_number
 from nadek.tabular.columns.distributions import quantiles_of_number as quantiles_of_number
 from nadek.tabular.columns.encoding import Statistic as Statistic
