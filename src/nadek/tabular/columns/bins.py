@@ -1,9 +1,11 @@
 """Numbers within their bins: their codes, and the way back.
 
 The density in a bin rises or falls exponentially, as ``exp(t s)`` for s from 0 to 1 across the bin, at the rate t that
-gives the mean of its training values. A number of bin b below which lies a part q of this density has the code
-``b + q - 1/2``, where bins of several values are neighbours. In the half of a bin that has no such neighbour all
-numbers have the code b.
+gives the mean of its training values. Numbers that recur have a part of the bin each besides, as *atoms*, see
+`nadek.tabular.columns.recurring`; that density, here called smooth, has the rest.
+
+A number of bin b below which lies a part q of both has the code ``b + q - 1/2``, where bins of several values are
+neighbours. In the half of a bin that has no such neighbour all numbers have the code b.
 """
 
 import math
@@ -31,6 +33,9 @@ PRIOR = 4
 
 POINTS = 8
 """Of each part, in `means_of_parts`."""
+
+BESIDE_ATOM = 1e-9
+"""Of a code, from an atom to its sides."""
 
 HALVINGS = 100
 """Of the interval in which a lean is looked for: to the last digit, wherever it begins."""
@@ -64,7 +69,7 @@ def numbers_at(
 ) -> NDArray[np.float64]:
     """Return the numbers of bins below which a part of the bin's density lies, [M]."""
     left, width = left_and_width(column)
-    share, left, width = leaning(part, leans(column)[places]), left[places], width[places]
+    share, left, width = _share_at(column, places, part), left[places], width[places]
     inwards = np.floor(share * np.round(width / column.step)) * column.step if column.step else share * width
     return _within(column, column.rounded(left + inwards), places, dtype)
 
@@ -77,7 +82,7 @@ def means_of_parts(column: Numeric, n_parts: int) -> NDArray[np.float64]:
     """
     part = (np.arange(POINTS * n_parts) + 0.5) / (POINTS * n_parts)
     place, means = np.repeat(np.arange(len(column.means)), len(part)), np.array(column.means)
-    share = leaning(np.tile(part, len(means)), leans(column)[place])
+    share = _share_at(column, place, np.tile(part, len(means)))
     away = (share * left_and_width(column)[1][place]).reshape(len(means), n_parts, POINTS).mean(2)
     return (means[:, None] + away - away.mean(1, keepdims=True)).ravel()
 
@@ -143,9 +148,45 @@ def _mean(t: NDArray[np.float64], n: NDArray[np.float64]) -> NDArray[np.float64]
         return -1 / np.expm1(-t) - part
 
 
-@UNSAFE
+@lru_cache(maxsize=1024)
+def _atoms(column: Numeric) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return numbers that recur, their parts of bins, both [A], and what is left of each bin, [L]."""
+    numbers, parts = np.array(column.atoms, dtype=DOUBLE).reshape(-1, 2).T
+    taken = np.bincount(column.bin_of(numbers), parts, minlength=len(column.means)).astype(DOUBLE)
+    return numbers, parts, 1 - taken
+
+
+@lru_cache(maxsize=1024)
+def _bends(column: Numeric) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return bins and parts of them, added up, below the ends of bins and both sides of atoms, [L + 1 + 2 A].
+
+    First those of the smooth density, then of all. In between both rise evenly.
+    """
+    numbers, parts, rest = _atoms(column)
+    beside, ends = column.bin_of(numbers) + _smooth_part_below(column, numbers), np.arange(len(rest) + 1.0)
+    smooth, jump = np.concatenate((ends, beside, beside)), np.concatenate((0 * ends, 0 * parts, parts))
+    order = np.argsort(smooth, kind="stable")
+    smooth, jump = smooth[order], jump[order]
+    return smooth, np.cumsum(np.diff(smooth, prepend=0) * rest[np.ceil(smooth).astype(np.intp) - 1] + jump)
+
+
 def part_below(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return parts of bins' densities below numbers, [M], the inverse of `leaning`; the middle of a step counts."""
+    """Return parts of bins below numbers, [M]; the middle of a step counts, and of an atom."""
+    place = column.bin_of(numbers)
+    smooth = place + _smooth_part_below(column, numbers)
+    sides = [np.interp(smooth + side, *_bends(column)) for side in (-BESIDE_ATOM, BESIDE_ATOM)]
+    return np.clip(np.mean(sides, axis=0) - place, 0, 1)
+
+
+def _share_at(column: Numeric, place: NDArray[np.intp], part: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how far across their bins numbers lie below which is a part of the bin, [M], in [0, 1)."""
+    smooth, both = _bends(column)
+    return leaning(np.clip(np.interp(place + part, both, smooth) - place, 0, 1), leans(column)[place])
+
+
+@UNSAFE
+def _smooth_part_below(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return parts of the smooth density below numbers, [M], the inverse of `leaning`."""
     place, (left, width) = column.bin_of(numbers), left_and_width(column)
     away = column.snapped(numbers) - left[place] + column.step / 2
     share = np.divide(away, width[place], out=np.full(len(place), 0.5), where=width[place] > 0)
@@ -173,8 +214,18 @@ def _within(
     return np.minimum(widened(drawn.astype(dtype)), np.append(widened(highest), np.inf)[places])
 
 
+@UNSAFE
+def log_within(column: Numeric, place: NDArray[np.intp], numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return log-densities of numbers given their bins, [M]; -inf for a single value."""
+    recurring, parts, rest = _atoms(column)
+    at = np.searchsorted(recurring, numbers)
+    own = np.where(np.append(recurring, np.nan)[at] == numbers, np.append(parts, 0)[at], 0)
+    smooth = log_lean(column, place, numbers - left_and_width(column)[0][place])
+    return np.logaddexp(np.log(rest[place]) + smooth, np.log(own) - math.log(column.step or 1))
+
+
 def log_lean(column: Numeric, place: NDArray[np.intp], inwards: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return log-densities at distances from left edges; -inf for a single value."""
+    """Return log-densities at distances from left edges, without atoms; -inf for a single value."""
     width = left_and_width(column)[1][place]
     t, share, step = leans(column)[place], np.minimum(inwards / width, 1), column.step / width
     down = -np.maximum(np.abs(t), 1e-9)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -16,6 +17,7 @@ from nadek.tabular.columns.bins import (
     joined_levels,
     left_and_width,
     log_lean,
+    log_within,
     n_values,
     part_below,
     trust,
@@ -55,19 +57,21 @@ def log_density(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.flo
     for end, outer, neighbour, more in zip((0, last), (part < 0.5, part > 0.5), neighbours, beyond, strict=True):
         has_code = (place == end) & (outer | ~neighbour)
         outermost += np.where(has_code, np.logaddexp(0, more + neighbour * math.log(2)), 0)
-    inside = log_lean(column, place, nearest - left[place]) - outermost
     length, fall = _lengths_beside(column)[place], log_fall(column, numbers)
+    within = np.where(fall == 0, log_within(column, place, nearest), log_lean(column, place, nearest - left[place]))
     held = np.where(length > 0, -math.log1p(1 / n_values(column)), 0) - math.log(column.step or 1)
     unseen = -np.log(np.where(length > 0, length, _scales(column)[place]))
-    return np.where(width[place] > 0, inside, np.where(fall == 0, held, unseen)) + fall
+    return np.where(width[place] > 0, within - outermost, np.where(fall == 0, held, unseen)) + fall
 
 
 @UNSAFE
 def log_relative_density(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return `log_density` per typical width of a bin in place of a unit, [M].
 
-    So numbers that have bins to themselves are compared with others, as if they were spread over a bin.
+    So numbers that have bins to themselves are compared with others, as if they were spread over a bin, and so are
+    those that recur.
     """
+    column = replace(column, atoms=())
     is_mass = is_single(column)[column.bin_of(numbers)] & (log_fall(column, numbers) == 0)
     widths = np.where(is_mass, column.step or 1, typical_width(column))
     return log_density(column, numbers) + np.log(widths)

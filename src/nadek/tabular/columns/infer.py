@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadek.tabular.columns.parsing import LARGEST_EXACT, UNITS, Cells, listed, numbers_of, read_cells, shown
+from nadek.tabular.columns.recurring import atoms_of
 from nadek.tabular.columns.types import MOST_DECIMALS, MOST_LEVELS, Binary, Categorical, Column, Level, Numeric
 
 Declared = Literal["auto", "categorical", "numeric"]
@@ -217,7 +218,7 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
     # rounding must not move the mean of one single value, which stands for "nothing else is in this bin"
     left = np.concatenate((different[:1], edges))
     last = different[np.append(np.searchsorted(different, edges), len(different)) - 1]
-    return Numeric(
+    column = Numeric(
         edges=tuple(edges.tolist()),
         means=tuple(np.clip(means, left, last).tolist()),
         low=float(different[0]),
@@ -230,6 +231,7 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
         n_values=len(observed),
         gaps=tuple(np.searchsorted(edges, gaps).tolist()),
     )
+    return replace(column, atoms=atoms_of(column, different, times))
 
 
 def _cuts(different: NDArray[np.float64], edges: NDArray[np.float64], gaps: NDArray[np.float64]) -> tuple[float, ...]:

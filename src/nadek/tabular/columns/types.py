@@ -99,6 +99,8 @@ class Numeric(_Described):
         gaps: bins above which no numbers lie for long, see `nadek.tabular.columns.infer`.
         tails: how far from their inner edges half of the training values of the first and of the last bin lie; None
             where all bins held one value only, where that is too far for floats, or nobody counted.
+        atoms: numbers that recur in bins of several values, increasing, and the parts of their bins that they have for
+            themselves, see `nadek.tabular.columns.recurring`.
         unit: of dates: the numbers are whole counts of it since 1970; None for other numbers.
         cuts: what separates the bins where numbers have no step: midpoints between the last training value of one bin
             and the first of the next, so that rounding moves no value to another bin. None: the edges.
@@ -120,6 +122,7 @@ class Numeric(_Described):
     cuts: tuple[float, ...] | None = None
     n_values: int | None = None
     gaps: tuple[int, ...] = ()
+    atoms: tuple[tuple[float, float], ...] = ()
     unit: Unit | None = None
     kind: Literal["numeric"] = "numeric"
 
@@ -140,12 +143,19 @@ class Numeric(_Described):
             raise ValueError(f"grid: expected 2 or more, of numbers with a last digit, found {self.grid}")
         if not all(0 <= place < len(self.edges) for place in self.gaps):
             raise ValueError(f"gaps: expected bins below the last one, found {self.gaps}")
+        if self.atoms and not self._holds_atoms(*np.array(self.atoms).T):
+            raise ValueError("atoms: expected increasing numbers of a column with steps, and less than 1 of each bin")
         if self.unit is not None and not self.integer:
             raise ValueError(f"unit: expected whole numbers beside {self.unit!r}, found others")
         if self.cuts is not None:
             before = zip(left, self.cuts, self.edges, strict=False)
             if len(self.cuts) != len(self.edges) or not all(a < cut <= edge for a, cut, edge in before):
                 raise ValueError(f"cuts: expected one at most at each edge and above the one before, found {self.cuts}")
+
+    def _holds_atoms(self, numbers: NDArray[np.float64], parts: NDArray[np.float64]) -> bool:
+        increasing = self.low <= numbers[0] and bool((np.diff(numbers) > 0).all()) and numbers[-1] <= self.high
+        is_part = bool((parts > 0).all()) and bool((np.bincount(self.bin_of(numbers), parts) < 1).all())
+        return self.step > 0 and increasing and is_part
 
     @property
     def single(self) -> tuple[int, ...]:
