@@ -112,6 +112,18 @@ def test_new_dates_are_spelt_like_the_others(like, expected):
     assert spelt_date(np.datetime64("2024-02-29"), "2020-01-01") == "2024-02-29"
 
 
+def test_dates_without_holes_are_written_back(tmp_path):
+    table = pd.DataFrame({"day": (FIRST + np.arange(60)).astype(str), "a": [0, 1] * 30}, dtype=object)
+    table.loc[3, "a"] = np.nan
+    table.to_csv(tmp_path / "t.csv", index=False)
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", "--epochs", "1", "-q")
+    for verb in ("impute", "complete"):
+        ok(verb, tmp_path / "model", tmp_path / "t.csv", "-o", tmp_path / "whole.csv", "--force")
+        whole = pd.read_csv(tmp_path / "whole.csv")
+        assert whole["day"].tolist() == table["day"].tolist()
+        assert whole["a"].notna().all()
+
+
 @pytest.mark.parametrize("wrong", ["soon", "2021-13-01"])
 def test_a_slip_among_dates_is_named(tmp_path, wrong):
     days = (FIRST + np.arange(60)).astype(str)

@@ -16,6 +16,8 @@ VALUES = {
     "with a frequent zero": np.where(RNG.random(600) < 0.3, 0.0, RNG.gamma(2, size=600)),
     "whole": RNG.poisson(40, size=500).astype(float),
     "two decimals": RNG.normal(size=500).round(2),
+    "prices": RNG.poisson(20, size=500) + RNG.choice([0.49, 0.99], size=500),
+    "rounded": np.append(RNG.integers(9, 60, size=400) * 50, RNG.integers(400, 3000, size=100)).astype(float),
     "few": RNG.integers(0, 6, size=500).astype(float),
     "one": np.full(50, 2.5),
 }

@@ -691,6 +691,28 @@ def test_new_numbers_have_the_decimals_of_all_others(words, expected):
     assert spelling.spelt(np.array([69, 2.5, 0.125])).to_pylist() == expected
 
 
+NUMBERS, DAYS = np.array([1.25, 2.5]), np.array(["2024-03-01", "2024-03-02"], dtype="M8[D]")
+
+
+@pytest.mark.parametrize(
+    ("words", "values"),
+    [
+        (["a", "b"], np.array(["a", "b"], dtype=object)),
+        (["yes", "no"], np.array([True, False])),
+        (["1", "2"], np.array([1, 2])),
+        (["1.25", "2.50"], NUMBERS),
+        (["2024-03-01", "2024-03-02"], DAYS),
+        (["2024-03-01 00:00", "2024-03-02 00:00"], DAYS.astype("M8[s]")),
+    ],
+    ids=["words", "truths", "whole", "decimals", "days", "times"],
+)
+def test_where_nothing_is_new_nothing_is_spelt(words, values):
+    column, spelling = pa.chunked_array([pa.array(words)]), Spelling()
+    spelling.add(values)
+    spelling.add_words(column, values, decimal_commas=False)
+    assert spelling.spelt(values[:0]) == pa.array([], pa.string())
+
+
 INDICES = {
     "filtered": pd.Index([2, 5]),
     "words": pd.Index(["P000", "P001"]),

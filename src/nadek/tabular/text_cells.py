@@ -222,7 +222,7 @@ class Spelling:
         are the new ones, where that does not change them. Dates have as much time as the longest.
         """
         if self.words and values.dtype.kind == "M":
-            return pa.array([spelt_date(value, max(self.words, key=len)) for value in values])
+            return pa.array([spelt_date(value, max(self.words, key=len)) for value in values], pa.string())
         if self.is_text:
             values = as_texts(values)
         elif values.dtype.kind == "b" and self.sorts & {int, float}:

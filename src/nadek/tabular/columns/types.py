@@ -153,9 +153,9 @@ class Numeric(_Described):
                 raise ValueError(f"cuts: expected one at most at each edge and above the one before, found {self.cuts}")
 
     def _holds_atoms(self, numbers: NDArray[np.float64], parts: NDArray[np.float64]) -> bool:
-        increasing = self.low <= numbers[0] and bool((np.diff(numbers) > 0).all()) and numbers[-1] <= self.high
-        is_part = bool((parts > 0).all()) and bool((np.bincount(self.bin_of(numbers), parts) < 1).all())
-        return self.step > 0 and increasing and is_part
+        increases = self.low <= numbers[0] and (np.diff(numbers) > 0).all() and numbers[-1] <= self.high
+        are_parts = (parts > 0).all() and (np.bincount(self.bin_of(numbers), parts) < 1).all()
+        return bool(self.step and increases and are_parts)
 
     @property
     def single(self) -> tuple[int, ...]:

@@ -1,0 +1,55 @@
+"""Numbers that recur: prices that end in .99, and what people round.
+
+Of the n values of a bin, c are one number, to which the smooth density of the bin gives a part s. The number has
+``(c + a s) / (n + a)`` of the bin, as a Dirichlet process with the concentration a says. Its c / (n + a) is an *atom*.
+Atoms are kept where values are likelier with them, each given the others only. What one row alone has is no atom.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nadek.tabular.columns.bins import log_within
+from nadek.tabular.columns.types import Numeric
+
+CONCENTRATIONS = 2.0 ** np.arange(-1, 12)
+"""Those that are tried."""
+
+LEAST = 1e-300
+"""Least probability of a number, so that ratios are finite."""
+
+LEAST_ROWS = 2
+"""Of an atom."""
+
+LEAST_GAIN = 0.05
+"""In nats a value, by which atoms make values likelier."""
+
+
+def atoms_of(column: Numeric, numbers: NDArray[np.float64], times: NDArray[np.intp]) -> tuple[tuple[float, float], ...]:
+    """Return `Numeric.atoms` of a column without any; none where numbers have no step.
+
+    Numbers [M] are different ones, each with its times.
+    """
+    if not column.step:
+        return ()
+    several = ~np.isin(column.bin_of(numbers), column.single)
+    numbers, n_values, times = numbers[several], times.sum(), times[several]
+    place = column.bin_of(numbers)
+    n = np.bincount(place, times)[place]
+    smooth = np.maximum(np.exp(log_within(column, place, numbers)) * column.step, LEAST)
+
+    def kept(times: NDArray[np.intp]) -> NDArray[np.intp]:
+        return np.where(times < LEAST_ROWS, 0, times)
+
+    own = kept(times - 1)
+    others = np.bincount(place, kept(times))[place] - kept(times)
+
+    def gain(concentration: float) -> float:
+        all_but_one = n - 1 + concentration
+        part = (own + (all_but_one - others - own) * smooth) / all_but_one
+        return float(times @ np.log(part / smooth)) / n_values
+
+    best = max(CONCENTRATIONS.tolist(), key=gain)
+    if gain(best) < LEAST_GAIN:
+        return ()
+    parts = times / (n + best)
+    return tuple(zip(numbers[times >= LEAST_ROWS].tolist(), parts[times >= LEAST_ROWS].tolist(), strict=True))
