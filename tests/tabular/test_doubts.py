@@ -121,3 +121,43 @@ def test_misspelt_answers_are_told():
         assert "'fmale' (as 'female') in column \"sex\"" in line
         assert "age" not in line
         assert "town" not in line
+
+
+def test_skipped_questions_are_told():
+    """Those that follow from an answer; not those that are missing anyhow, or beside few rows."""
+    rng = np.random.default_rng(0)
+    smokes = np.where(rng.random(400) < 0.3, "yes", "no").astype(object)
+    town = np.array(["Bern", "Ulm", "Rome", *["Oslo"] * 5] * 50, dtype=object)
+    daily = rng.integers(1, 40, 400) / 2
+    table = pd.DataFrame(
+        {
+            "smokes": np.where(rng.random(400) < 0.1, None, smokes),
+            "daily": np.where((smokes == "yes") & (rng.random(400) < 0.8), daily, np.nan),
+            "brand": np.where(smokes == "yes", np.where(daily > 9, "a", "b"), None),
+            "clinic": np.where(town == "Oslo", None, "x"),
+            "age": np.where(rng.random(400) < 0.5, daily, np.nan),
+            "town": town,
+            "rare": ["once", *["often"] * 399],
+        }
+    )
+    table.loc[(smokes == "no").nonzero()[0][0], "daily"] = 9.0  # a slip
+    frame, file = read_frame(table), next(read_csv(lambda: io.BytesIO(table.to_csv(index=False).encode()), where="t"))
+    choices = Choices(categorical=("clinic",))
+    options = {**OPTIONS, "categorical_features": ["clinic"]}
+    for learn in (lambda: learn_columns(frame, options, keep_empty=False), lambda: learn_schema(file, choices)):
+        with pytest.warns(UserWarning, match="stated only beside") as caught:
+            learn()
+        line = next(str(one.message) for one in caught if "stated only" in str(one.message))
+        assert '"daily", "brand" where "smokes" is \'yes\'; ' in line
+        assert "\"clinic\" where \"town\" is 'Bern', 'Rome', 'Ulm'; if the rest skip" in line
+        assert "age" not in line
+        assert "rare" not in line
+
+
+@pytest.mark.parametrize("holes", [0, 0.4])
+def test_holes_by_chance_are_no_skipped_questions(holes):
+    rng = np.random.default_rng(0)
+    cells = np.where(rng.random((300, 12)) < holes, np.nan, rng.integers(0, 2, (300, 12)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learn_columns(read_array(cells), OPTIONS, keep_empty=False)

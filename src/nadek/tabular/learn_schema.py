@@ -18,6 +18,7 @@ from nadek.tabular.frames import categories_in, is_categorical, is_ordered
 from nadek.tabular.missing_codes import counts_of_codes
 from nadek.tabular.names import chosen_columns, first_columns
 from nadek.tabular.schema import Schema
+from nadek.tabular.skipped_questions import skipped_columns
 from nadek.tabular.table import OtherTypeError, Table
 from nadek.tabular.text_cells import NOTHING, Reading, check_thousands
 from nadek.tabular.user_options import (
@@ -160,6 +161,9 @@ def warn_of_doubts(table: Table, columns: Mapping[int, Column | None]) -> None:
     _warn_of(table, alike, message, "if they are the same, write them alike")
     misspelt = {f"in {place}": misspelt_levels(table, j, column) for place, (j, column) in learnt.items()}
     _warn_of(table, misspelt, "these stand in one row, spelt nearly as a frequent answer", "if they mean it, write it")
+    message = "these are stated only beside some answers of other columns"
+    remedy = "if the rest skip these questions, write there what that means, such as 0 or a word"
+    _warn_of(table, skipped_columns(table, columns), message, remedy)
     if table.is_text_file:
         quoted = {"in the header": quoted_words(table.labels[j] for j in columns)}
         quoted |= {f"in {place}": quoted_words(texts_of(column)) for place, (_, column) in learnt.items()}
