@@ -1,5 +1,6 @@
 """nadek.tabular.columns: what a column is told to be, what is asked, and codes and values there and back."""
 
+import re
 from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
@@ -147,6 +148,8 @@ def test_whole_numbers_are_asked_about():
         assert same(infer(values, name="stage", kind="categorical"), Categorical(levels=(1, 2, 3)))
     with pytest.raises(UndecidedColumnError):
         infer(np.array([1, 2, 1]), name="sex")
+    with pytest.raises(UndecidedColumnError, match="or leave the column out if it only numbers the rows$"):
+        infer(np.arange(1, 101), name="patient")
 
 
 DECLARED = {
@@ -476,6 +479,21 @@ def test_texts_that_look_like_something_else_are_asked_about(texts, hint):
 @pytest.mark.parametrize("odd", ["007", "1e400", "12345678901234567.5"])
 def test_what_keeps_texts_from_being_numbers_comes_first(odd):
     assert f"({odd!r}, '0.5', " in refused(infer, np.array(["0.5", "0.7", odd, "9.5"], object), name="x")
+
+
+@pytest.mark.parametrize(
+    ("texts", "hint"),
+    [
+        ([f"{k} kg" for k in range(40)], ", numbers once signs and units are left out: say"),
+        ([f"${13.5 * k:,.2f}" for k in range(90, 130)], ", numbers once signs and units are left out: say"),
+        ([*map(str, range(40)), "n.b.", "<0,5"], ", numbers but for '<0,5', 'n.b.' (correct or empty such cells): say"),
+        ([f"{k}b" for k in range(40)] + ["b"], ": say"),
+        ([*map(str, range(40))], ": say"),
+        ([f"n{k}" for k in range(40)], ": say"),
+    ],
+)
+def test_numbers_among_many_texts_are_named(texts, hint):
+    assert re.search(r"\(and \d+ more\)\)" + re.escape(hint), refused(infer, np.array(texts, object), name="x"))
 
 
 def test_digits_of_other_scripts_do_not_look_like_numbers():

@@ -75,6 +75,11 @@ LIKE = (
 ODD_NUMBER = re.compile(r"[+-]?(0\d.*|[\d.]{16,}|[\d.]+e[+-]?\d{3,})")
 """Why a column of numbers is text: zeros in front, more digits or larger exponents than floats have."""
 
+NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}([.,' ]\d{3})+)?([.,]\d+)?(?<=\d)")
+
+UNIT = re.compile(r"^[<>≤≥~±$€£]+ ?| ?[^\d\s]{1,5}$")
+"""Beside a number: a sign in front, or a unit of a few letters behind."""
+
 LARGEST_EXACT_SINGLE = 2**24
 """`LARGEST_EXACT` of single precision."""
 
@@ -163,6 +168,7 @@ def _words(levels: list[str], n_cells: int, name: str) -> Column:
     if len(levels) == 2 and hint is None:
         return Binary(levels=(levels[0], levels[1]))
     if hint is not None or len(levels) > MOST_WORDS or 1 < len(levels) == n_cells:
+        hint = _hint_of_most(levels) if hint is None else hint
         oddest_first = sorted(levels, key=lambda level: ODD_NUMBER.fullmatch(level) is None)
         message = f'column "{name}" has {len(levels)} different texts in {n_cells} rows ({listed(oddest_first, 3)})'
         message += "" if hint is None else f", {hint}"
@@ -170,6 +176,16 @@ def _words(levels: list[str], n_cells: int, name: str) -> Column:
             raise UndecidedColumnError(f"{message}, too many for categories: leave it out", ())
         raise UndecidedColumnError(f"{message}: say that it is categorical, or leave it out")
     return Categorical(levels=tuple(levels))
+
+
+def _hint_of_most(levels: list[str]) -> str | None:
+    """Return a hint where most texts are numbers, or all that are not are numbers beside a sign or a unit."""
+    others = [level for level in levels if not NUMBER.fullmatch(level)]
+    if 0 < len(others) <= len(levels) / 5:
+        return f"numbers but for {listed(others, 3)} (correct or empty such cells)"
+    if others and all(NUMBER.fullmatch(UNIT.sub("", level)) for level in others):
+        return "numbers once signs and units are left out"
+    return None
 
 
 def _about_whole_numbers(cells: Cells, levels: list[Level], name: str) -> str:
@@ -180,7 +196,9 @@ def _about_whole_numbers(cells: Cells, levels: list[Level], name: str) -> str:
     message = f'column "{name}" has whole numbers {ends}, {len(levels)} different ones'
     if len(levels) > MOST_LEVELS:
         return f"{message} ({example}), too many for categories: say that they are numbers, or leave the column out"
-    return f"{message} ({example}): say whether they are categories or numbers"
+    are_names = MOST_WORDS < len(levels) == len(cells.values)
+    out = ", or leave the column out if it only numbers the rows" if are_names else ""
+    return f"{message} ({example}): say whether they are categories or numbers{out}"
 
 
 def _dates(cells: Cells, n_bins: int, name: str) -> Numeric:
