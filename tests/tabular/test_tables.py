@@ -270,6 +270,10 @@ def test_csv_names_the_first_wrong_cell(csv_file, text, said):
     [
         ("", "expected a table, found an empty file"),
         ("\n \n", "expected a table, found an empty file"),
+        (
+            "Admissions 2024;;\nage;sex;town\n1;m;Ulm\n",
+            "expected names, found .Admissions 2024. alone: take out lines above",
+        ),
         ("a,b\n", "expected rows, found only a header"),
         (
             "sex;bp, kPa\nf;12,5\nm;13,1\n",

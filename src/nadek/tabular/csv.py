@@ -104,6 +104,8 @@ def read_csv(
     header = form.header if form.header is not None else _is_header(first, body, below, model)
     expected = () if model is None else (*(model.columns or ()), *(model.dropped or ()))
     spelt = as_known([cell.strip() for cell in first], expected)
+    if header and len(spelt) > 2 and len(titles := list(filter(None, spelt))) == 1:
+        raise ValueError(f"{where}: expected names, found {titles[0]!r} alone: take out lines above the header")
     names = check_names(spelt, len(first), where=where) if header else None
     rows = body if header else text
     if not rows.strip():
