@@ -272,7 +272,7 @@ def test_csv_names_the_first_wrong_cell(csv_file, text, said):
         ("\n \n", "expected a table, found an empty file"),
         (
             "Admissions 2024;;\nage;sex;town\n1;m;Ulm\n",
-            "expected names, found .Admissions 2024. alone: take out lines above",
+            "expected names, found 'Admissions 2024' alone: take out lines above the header",
         ),
         ("a,b\n", "expected rows, found only a header"),
         (

@@ -46,6 +46,11 @@ def test_new_and_filled_parquet_has_training_types(tmp_path):
     assert None not in filled.slice(0, 1).to_pylist()[0].values()
 
 
+def test_rows_without_weight_are_left_out_in_any_type():
+    model = nadek.NADEk(**QUICK).fit(pa.table(COLUMNS), sample_weight=np.arange(40) < 35)
+    assert model.sample(3).schema == pa.schema([(name, column.type) for name, column in COLUMNS.items()])
+
+
 @pytest.mark.parametrize("kind", [column.type for column in COLUMNS.values()] + [pa.decimal256(40, 3), pa.float16()])
 def test_type_names_lead_back(kind):
     assert type_of(str(kind)) == kind

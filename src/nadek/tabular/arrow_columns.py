@@ -175,10 +175,20 @@ def first_rounded(column: pa.ChunkedArray, *, least: int = LARGEST_EXACT) -> int
 
 
 def choose(where: pa.Array, new: pa.ChunkedArray | pa.Scalar, cells: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column with new cells in some places, through a type among whose values Arrow can choose."""
-    kind = pa.string() if pa.types.is_string_view(cells.type) else cells.type
+    """Return a column with new cells in some places."""
+    kind = _kind_of_choices(cells)
     chosen = pc.if_else(where, new.cast(kind), cells.cast(kind))
     return cast_in_arrow(chosen, cells.type, categories_listed(cells))
+
+
+def rows_of_column(cells: pa.ChunkedArray, chosen: pa.Array) -> pa.ChunkedArray:
+    """Return the chosen cells of a column."""
+    return cells.cast(_kind_of_choices(cells)).filter(chosen).cast(cells.type)
+
+
+def _kind_of_choices(cells: pa.ChunkedArray) -> pa.DataType:
+    """Return a type among whose values Arrow can choose."""
+    return pa.string() if pa.types.is_string_view(cells.type) else cells.type
 
 
 def _is_exact(word: str) -> bool:

@@ -19,6 +19,7 @@ from nadek.tabular.arrow_columns import (
     is_date,
     is_number,
     is_text,
+    rows_of_column,
     to_dates,
     to_floats,
     to_numbers,
@@ -129,7 +130,7 @@ class Table:
 
         def of_rows(place: int) -> AnyColumn:
             cells = self.cells[place]
-            return cells[chosen] if isinstance(cells, np.ndarray) else cells.filter(pa.array(chosen))
+            return cells[chosen] if isinstance(cells, np.ndarray) else rows_of_column(cells, pa.array(chosen))
 
         return replace(self, cells=Columns(len(self.cells), of_rows))
 

@@ -10,7 +10,7 @@ neighbours. In the half of a bin that has no such neighbour all numbers have the
 
 import math
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +33,6 @@ PRIOR = 4
 
 POINTS = 8
 """Of each part, in `means_of_parts`."""
-
-BESIDE_ATOM = 1e-9
-"""Of a code, from an atom to its sides."""
 
 HALVINGS = 100
 """Of the interval in which a lean is looked for: to the last digit, wherever it begins."""
@@ -148,40 +145,52 @@ def _mean(t: NDArray[np.float64], n: NDArray[np.float64]) -> NDArray[np.float64]
         return -1 / np.expm1(-t) - part
 
 
+class _Atoms(NamedTuple):
+    """Numbers that recur, A of them."""
+
+    numbers: NDArray[np.float64]
+    parts: NDArray[np.float64]
+    """Parts of their bins that they have."""
+    middles: NDArray[np.float64]
+    """Parts of their bins below them, and half of their own."""
+    rest: NDArray[np.float64]
+    """Left of each bin for the smooth density, [L]."""
+    smooth: NDArray[np.float64]
+    """Bins, and parts of the smooth density, added up below the ends of bins and both sides of atoms, [L + 1 + 2 A]."""
+    both: NDArray[np.float64]
+    """The same, of both together; in between it grows with ``smooth`` evenly."""
+
+    def at(self, numbers: NDArray[np.float64], values: NDArray[np.float64], others: Any) -> NDArray[np.float64]:  # noqa: ANN401 - a number or an array
+        """Return values of the atoms that numbers are, [M], and others where they are none."""
+        place = np.searchsorted(self.numbers, numbers)
+        return np.where(np.append(self.numbers, np.nan)[place] == numbers, np.append(values, 0)[place], others)
+
+
 @lru_cache(maxsize=1024)
-def _atoms(column: Numeric) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return numbers that recur, their parts of bins, both [A], and what is left of each bin, [L]."""
+def _atoms(column: Numeric) -> _Atoms:
     numbers, parts = np.array(column.atoms, dtype=DOUBLE).reshape(-1, 2).T
-    taken = np.bincount(column.bin_of(numbers), parts, minlength=len(column.means)).astype(DOUBLE)
-    return numbers, parts, 1 - taken
-
-
-@lru_cache(maxsize=1024)
-def _bends(column: Numeric) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return bins and parts of them, added up, below the ends of bins and both sides of atoms, [L + 1 + 2 A].
-
-    First those of the smooth density, then of all. In between both rise evenly.
-    """
-    numbers, parts, rest = _atoms(column)
-    beside, ends = column.bin_of(numbers) + _smooth_part_below(column, numbers), np.arange(len(rest) + 1.0)
+    place, ends = column.bin_of(numbers), np.arange(len(column.means) + 1.0)
+    rest = 1 - np.bincount(place, parts, minlength=len(column.means)).astype(DOUBLE)
+    beside = place + _smooth_part_below(column, numbers)
     smooth, jump = np.concatenate((ends, beside, beside)), np.concatenate((0 * ends, 0 * parts, parts))
     order = np.argsort(smooth, kind="stable")
     smooth, jump = smooth[order], jump[order]
-    return smooth, np.cumsum(np.diff(smooth, prepend=0) * rest[np.ceil(smooth).astype(np.intp) - 1] + jump)
+    both = np.cumsum(np.diff(smooth, prepend=0) * rest[np.ceil(smooth).astype(np.intp) - 1] + jump)
+    above = np.interp(beside, smooth, both)  # where it jumps
+    return _Atoms(numbers, parts, above - parts / 2 - place, rest, smooth, both)
 
 
 def part_below(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return parts of bins below numbers, [M]; the middle of a step counts, and of an atom."""
-    place = column.bin_of(numbers)
-    smooth = place + _smooth_part_below(column, numbers)
-    sides = [np.interp(smooth + side, *_bends(column)) for side in (-BESIDE_ATOM, BESIDE_ATOM)]
-    return np.clip(np.mean(sides, axis=0) - place, 0, 1)
+    place, atoms = column.bin_of(numbers), _atoms(column)
+    both = np.interp(place + _smooth_part_below(column, numbers), atoms.smooth, atoms.both)
+    return atoms.at(column.snapped(numbers), atoms.middles, np.clip(both - place, 0, 1))
 
 
 def _share_at(column: Numeric, place: NDArray[np.intp], part: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return how far across their bins numbers lie below which is a part of the bin, [M], in [0, 1)."""
-    smooth, both = _bends(column)
-    return leaning(np.clip(np.interp(place + part, both, smooth) - place, 0, 1), leans(column)[place])
+    atoms = _atoms(column)
+    return leaning(np.clip(np.interp(place + part, atoms.both, atoms.smooth) - place, 0, 1), leans(column)[place])
 
 
 @UNSAFE
@@ -217,11 +226,10 @@ def _within(
 @UNSAFE
 def log_within(column: Numeric, place: NDArray[np.intp], numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return log-densities of numbers given their bins, [M]; -inf for a single value."""
-    recurring, parts, rest = _atoms(column)
-    at = np.searchsorted(recurring, numbers)
-    own = np.where(np.append(recurring, np.nan)[at] == numbers, np.append(parts, 0)[at], 0)
+    atoms = _atoms(column)
+    own = atoms.at(numbers, atoms.parts, 0)
     smooth = log_lean(column, place, numbers - left_and_width(column)[0][place])
-    return np.logaddexp(np.log(rest[place]) + smooth, np.log(own) - math.log(column.step or 1))
+    return np.logaddexp(np.log(atoms.rest[place]) + smooth, np.log(own) - math.log(column.step or 1))
 
 
 def log_lean(column: Numeric, place: NDArray[np.intp], inwards: NDArray[np.float64]) -> NDArray[np.float64]:
