@@ -20,7 +20,7 @@ from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
 from nadek.tabular.text_cells import Spelling
 from nadek.tabular.user_options import Choices, WordCount
-from nadek.tabular.writeback import decoded, filled_column
+from nadek.tabular.writeback import Filling, decoded, filled_column
 from support.tables import read_file as read
 from support.tables import write_table
 
@@ -474,10 +474,9 @@ def test_model_without_levels_takes_codes(tmp_path):
 def completed(values, missing, kinds, codes, *, uniforms):
     """The columns of a text file with missing cells filled in, for a file of columns with types."""
     table = Table((pa.chunked_array([[""]]),) * len(values), None, is_text_file=True)
-    fillings = zip(values, missing.numpy().T, decoded(kinds, codes.numpy(), uniforms=uniforms), strict=True)
-    return [
-        filled_column(table, j, old, (where, new[where]), Spelling()) for j, (old, where, new) in enumerate(fillings)
-    ]
+    columns = zip(values, missing.numpy().T, decoded(kinds, codes.numpy(), uniforms=uniforms), strict=True)
+    fillings = [(old, Filling(where, new[where])) for old, where, new in columns]
+    return [filled_column(table, j, *one, Spelling()) for j, one in enumerate(fillings)]
 
 
 def test_large_integer_is_filled_exactly():

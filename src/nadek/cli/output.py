@@ -19,7 +19,7 @@ from nadek.tabular.encode import schema_labels
 from nadek.tabular.files import MATRICES, Target, form_of
 from nadek.tabular.names import labels_of
 from nadek.tabular.schema import Schema
-from nadek.tabular.writeback import filled_words, numbers_for, other_column
+from nadek.tabular.writeback import numbers_for, other_column
 from nadek.tabular.writing import Writer, writing
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -62,11 +62,8 @@ class Whole:
 
     def filled(self, new: Sequence[NDArray[Any]]) -> list[AnyColumn]:
         """Fill the missing cells out of D arrays [N]."""
-        source = self._source
-        if self._table.is_text_file and form_of(self._target) == ".csv":
-            words = zip(source.places, source.spellings, source.missing.numpy().T, new, strict=True)
-            return [filled_words(self._table, j, (where, one[where]), spelling) for j, spelling, where, one in words]
-        return filled_columns(source, new)
+        as_words = self._table.is_text_file and form_of(self._target) == ".csv"
+        return filled_columns(self._source, new, as_words=as_words)
 
     def write(self, writer: Writer, columns: Sequence[AnyColumn], **more: NDArray[Any]) -> None:
         """Write the model's columns, and more by name."""

@@ -42,7 +42,7 @@ from nadek.tabular.learn_schema import declared_names, learn_columns
 from nadek.tabular.names import WhichOrNone
 from nadek.tabular.table import Table
 from nadek.tabular.template import Template
-from nadek.tabular.writeback import Fillings
+from nadek.tabular.writeback import Filling, Fillings, Uniforms
 from nadek.training.defaults import Purpose
 from nadek.utils.configs import check_choice, naming
 
@@ -257,13 +257,17 @@ class NADEkBase(SavedEstimator):
 
     def _draw_missing(self, table: Table, codes: Tensor, seed: int) -> Fillings:
         rows = ids_of(codes)
-        completed = impute(self.network_, codes, rows=rows, generator=self._generator(seed)).double().cpu().numpy()
-        missing, uniforms = codes.isnan().cpu().numpy(), number_uniforms(seed, rows)
+        completed = impute(self.network_, codes, rows=rows, generator=self._generator(seed))
+        return self._fillings(table, codes, completed, number_uniforms(seed, rows))
+
+    def _fillings(self, table: Table, codes: Tensor, completed: Tensor, uniforms: Uniforms = None) -> Fillings:
+        """Return the values of missing cells, given completed codes; see `decode`."""
+        missing, whole = codes.isnan().cpu().numpy(), completed.double().cpu().numpy()
         fillings: Fillings = {}
         for place, (j, column) in enumerate(self._nonempty_columns()):
             where, dtype = missing[:, place], table.column(j).dtype
-            values = decode(column, completed[where, place], uniforms=uniforms(place)[where], dtype=dtype)
-            fillings[j] = (where, values)
+            own = None if uniforms is None else uniforms(place)[where]
+            fillings[j] = Filling(where, decode(column, whole[where, place], uniforms=own, dtype=dtype))
         return fillings
 
     def _nonempty_columns(self) -> list[tuple[int, Column]]:

@@ -14,7 +14,7 @@ from nadek.inference.sampling import impute, level_probabilities, rows_at_once
 from nadek.runs.data import ModelRows, kinds_of
 from nadek.tabular.arrow_columns import AnyColumn
 from nadek.tabular.columns import Statistic, n_levels, summarised
-from nadek.tabular.writeback import decoded, filled_column
+from nadek.tabular.writeback import Filling, decoded, filled_column, filled_words
 
 Strategy = Literal["sample", Statistic]
 
@@ -36,13 +36,13 @@ def fillings(saved: SavedModel, source: ModelRows, strategy: Strategy, *, seed: 
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
-def filled_columns(source: ModelRows, new: Sequence[NDArray[Any]]) -> list[AnyColumn]:
-    """Return the model's columns in a table, with the missing cells filled out of D arrays [N]."""
-    columns = zip(source.places, source.values, source.missing.numpy().T, new, source.spellings, strict=True)
-    return [
-        filled_column(source.table, j, values, (where, one[where]), spelling)
-        for j, values, where, one, spelling in columns
-    ]
+def filled_columns(source: ModelRows, new: Sequence[NDArray[Any]], *, as_words: bool = False) -> list[AnyColumn]:
+    """Return a table's model columns, missing cells filled out of D arrays [N]; those of text as words if wanted."""
+    fillings = [Filling(where, one[where]) for where, one in zip(source.missing.numpy().T, new, strict=True)]
+    columns = zip(source.places, source.values, fillings, source.spellings, strict=True)
+    if as_words:
+        return [filled_words(source.table, j, filling, spelling) for j, _, filling, spelling in columns]
+    return [filled_column(source.table, *column) for column in columns]
 
 
 def probabilities_by_rows(saved: SavedModel, x: Tensor) -> Iterator[tuple[list[NDArray[Any]], NDArray[np.bool_]]]:
