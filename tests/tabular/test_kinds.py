@@ -11,10 +11,10 @@ import torch
 from nadek.checkpoints import SavedModel
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.cores import DeepConfig
-from nadek.runs.data import kinds_of, open_training, source_for
+from nadek.runs.data import open_training, source_for
 from nadek.tabular.columns import Binary, Categorical, Numeric, Ordinal, n_levels
 from nadek.tabular.csv import CsvFormat
-from nadek.tabular.encode import encode_by_schema, schema_labels
+from nadek.tabular.encode import encode_by_schema
 from nadek.tabular.learn_schema import UndecidedColumnsError
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
@@ -373,7 +373,7 @@ def test_stand_in_for_a_name_keeps_its_number(drop, tmp_path):
     (tmp_path / "t.csv").write_text("x,2,,sex\n0,1,0,f\n1,0,?,m\n1,0,1,m\n")
     schema = opened(tmp_path / "t.csv", Choices(drop=drop, missing=("3=?",))).schema
     assert schema.missing_in == (("3", "?"),)
-    assert schema_labels(schema, 4 - len(drop))[-2:] == ("3", "sex")
+    assert schema.labels(4 - len(drop))[-2:] == ("3", "sex")
 
 
 def test_all_questions_are_asked_at_once(table):
@@ -463,7 +463,7 @@ def test_columns_without_names_are_counted(tmp_path):
 
 def test_model_without_levels_takes_codes(tmp_path):
     saved = untrained(Schema(), 2, 3)
-    assert kinds_of(saved) == (Binary(), Categorical(levels=(0, 1, 2)))
+    assert saved.kinds == (Binary(), Categorical(levels=(0, 1, 2)))
     np.save(tmp_path / "t.npy", np.array([[0, 2.0], [NAN, 1]]))
     np.testing.assert_array_equal(source_for(saved, str(tmp_path / "t.npy")).x.numpy(), [[0, 2], [NAN, 1]])
 

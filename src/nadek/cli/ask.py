@@ -13,7 +13,6 @@ from nadek.inference import expected_information
 from nadek.inference.cells import SURE_DECIMALS
 from nadek.inference.decoders.chunking import part_of
 from nadek.runs.odd_cells import OddCell, odd_cells
-from nadek.tabular.encode import schema_labels
 from nadek.tabular.names import chosen_columns
 from nadek.tabular.user_options import column_names
 
@@ -71,8 +70,7 @@ def suggest(
     Example: [bold]nadek suggest model answers.csv --target age[/]
     """
     saved = table.load(model, FORMS)
-    x = table.read(saved, data).x
-    names = schema_labels(saved.schema, saved.model.n_variables)
+    x, names = table.read(saved, data).x, saved.labels
     flags = torch.from_numpy(chosen_columns("--target", column_names(target or [], names), names, named=True))
     flags = flags.to(x.device)
     unknown = x.isnan()

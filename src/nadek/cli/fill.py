@@ -31,13 +31,12 @@ from nadek.inference import beam, greedy
 from nadek.inference.row_random import number_uniforms
 from nadek.inference.sampling import missing_probabilities
 from nadek.inference.sampling import sample as sample_rows
-from nadek.runs.data import ModelRows, kinds_of
+from nadek.runs.data import ModelRows
 from nadek.runs.fillings import Strategy, fillings, probabilities_by_rows
 from nadek.tabular import cut_rows
 from nadek.tabular.arrow_columns import AnyColumn, typed
 from nadek.tabular.columns import bin_probabilities, is_plain, level_names
 from nadek.tabular.columns.parsing import counted
-from nadek.tabular.encode import schema_labels
 from nadek.tabular.files import MATRICES, SUFFIXES, form_of
 from nadek.tabular.writeback import decoded
 from nadek.tabular.writing import writing
@@ -68,7 +67,7 @@ def sample(
     check_file(output, (*SUFFIXES, *PICTURES), force=force)
     saved = load_saved(model, device=pick_device(device))
     generator = torch.Generator(saved.model.b.device).manual_seed(seed)
-    kinds = kinds_of(saved)
+    kinds = saved.kinds
     check_form(saved, output)
     if output is not None and output.suffix.lower() in PICTURES:
         x = sample_rows(saved.model, n_samples, orderings=orderings, generator=generator)
@@ -120,7 +119,7 @@ def impute(
     if probabilities and strategy != "sample":
         raise ValueError(f"--strategy {strategy}: --probabilities writes no values to choose; give one of the two")
     saved = table.load(model, NUMBERS if probabilities else SUFFIXES)
-    kinds = kinds_of(saved)
+    kinds = saved.kinds
     by_level = probabilities and not all(map(is_plain, kinds))
     if by_level and form_of(target_of(table.output)) in MATRICES:
         raise ValueError(f"{table.output}: --probabilities of these columns have words: write .csv or .parquet")
@@ -167,7 +166,7 @@ def complete(
     Example: [bold]nadek complete model answers.csv -o whole.csv[/]
     """
     saved = table.load(model, NUMBERS if log_probability else SUFFIXES)
-    kinds = kinds_of(saved)
+    kinds = saved.kinds
     check_form(saved, table.output)
     stream, n_filled, n_empty, n_incomplete, total = table.stream(saved, data), 0, 0, 0, 0.0
     with writing(target_of(table.output)) as writer, rows_progress("filling", quiet=table.quiet) as progress:
@@ -197,8 +196,8 @@ def _filled(n_cells: int, n_rows: int, n_columns: int, n_empty: int, done: str =
 
 def _missing_levels(saved: SavedModel, source: ModelRows) -> Iterator[dict[str, NDArray[Any]]]:
     """Yield columns with a line for each level, or bin, of each missing cell."""
-    kinds, start = kinds_of(saved), source.first_row
-    names = np.array(schema_labels(saved.schema, len(kinds)), dtype=object)
+    kinds, start = saved.kinds, source.first_row
+    names = np.array(saved.labels, dtype=object)
     words = [np.array(level_names(kind), dtype=object) for kind in kinds]
     for levels, missing in probabilities_by_rows(saved, source.x):
         p = [bin_probabilities(*one) for one in zip(kinds, levels, missing.T, strict=True)]

@@ -38,7 +38,6 @@ from nadek.runs.train import train
 from nadek.tabular.columns.infer import N_BINS
 from nadek.tabular.columns.parsing import counted
 from nadek.tabular.csv import CsvFormat
-from nadek.tabular.encode import schema_labels
 from nadek.tabular.learn_schema import UndecidedColumnsError
 from nadek.tabular.names import quoted
 from nadek.tabular.user_options import Choices, WholeNumbers
@@ -298,8 +297,7 @@ def _show_unrelated(saved: SavedModel, x: Tensor, output: Path) -> None:
     if saved.model.config.ordering is not None:
         return
     some = x[torch.randperm(len(x), generator=torch.Generator().manual_seed(0))[:n_rows]]
-    labels = schema_labels(saved.schema, n_variables)
-    if names := [labels[j] for j in unrelated_variables(saved.model, some.to(saved.model.b.device))]:
+    if names := [saved.labels[j] for j in unrelated_variables(saved.model, some.to(saved.model.b.device))]:
         line = f"{output}: the other columns tell nothing of {quoted(names)}; --drop would leave them out"
         say(line, level="warning")
 

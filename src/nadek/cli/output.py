@@ -11,11 +11,10 @@ from torch import Tensor
 
 from nadek.checkpoints import SavedModel
 from nadek.cli.console import standard_output
-from nadek.runs.data import ModelRows, kinds_of
+from nadek.runs.data import ModelRows
 from nadek.runs.fillings import filled_columns
 from nadek.tabular.arrow_columns import AnyColumn
 from nadek.tabular.columns import decode, n_levels
-from nadek.tabular.encode import schema_labels
 from nadek.tabular.files import MATRICES, Target, form_of
 from nadek.tabular.names import labels_of
 from nadek.tabular.schema import Schema
@@ -76,8 +75,7 @@ class Whole:
 def check_form(saved: SavedModel, output: Path | None) -> None:
     """Refuse a file format that cannot hold model columns."""
     if output is not None and output.suffix.lower() not in PICTURES and form_of(output) in MATRICES:
-        kinds = kinds_of(saved)
-        for label, kind in zip(schema_labels(saved.schema, len(kinds)), kinds, strict=True):
+        for label, kind in zip(saved.labels, saved.kinds, strict=True):
             numbers_for(output, label, decode(kind, np.arange(n_levels(kind))))
 
 

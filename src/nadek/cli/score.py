@@ -28,7 +28,7 @@ from nadek.datasets import names
 from nadek.inference import Explanation, image_distances, spread_orderings
 from nadek.inference.decoders.chunking import part_of
 from nadek.inference.summary import Summary
-from nadek.runs.data import ModelRows, kinds_of, of_numbers
+from nadek.runs.data import ModelRows, of_numbers
 from nadek.runs.evaluate import CLOSEST
 from nadek.runs.evaluate import evaluate as evaluate_model
 from nadek.runs.evaluate import privacy as measure_privacy
@@ -36,7 +36,6 @@ from nadek.runs.odd_cells import OddCell, odd_cells
 from nadek.runs.scores import scores
 from nadek.tabular.columns import log_density
 from nadek.tabular.columns.parsing import counted
-from nadek.tabular.encode import schema_labels
 from nadek.tabular.writing import writing
 from nadek.training.expected_scores import expected_scores
 
@@ -75,7 +74,7 @@ def evaluate(
             line = f"{data}: all rows are training rows, too: expected rows that training has not seen"
             say(line, quiet=table.quiet, level="warning")
         return
-    _check_complete(source, schema_labels(saved.schema, source.x.shape[1]))
+    _check_complete(source, saved.labels)
     x, densities = source.x, of_numbers(log_density, saved, source).sum(1)
     if rows is not None and rows < len(x):
         some = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))[:rows]
@@ -153,7 +152,7 @@ def score(
     saved = table.load(model, NUMBERS if outliers is None else FORMS)
     stream, along = table.stream(saved, data), _orderings(saved, orderings, seed, spread=spread)
     # drawn once, and only where cells are missing
-    expected = None if outliers is None else cache(lambda: expected_scores(saved.model, kinds_of(saved), seed=seed))
+    expected = None if outliers is None else cache(lambda: expected_scores(saved.model, saved.kinds, seed=seed))
     worst, words, oddest = dict[str, Tensor](), dict[str, list[str]](), dict[int, OddCell]()
     with writing(target_of(table.output)) as writer, rows_progress("scoring", quiet=table.quiet) as progress:
         for source in stream:

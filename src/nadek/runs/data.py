@@ -18,7 +18,7 @@ from torch import Tensor
 
 from nadek import datasets
 from nadek.checkpoints import SavedModel
-from nadek.tabular.columns import Binary, Categorical, Column, Measure, Unknown, is_missing, within_bins
+from nadek.tabular.columns import Binary, Measure, Unknown, is_missing, within_bins
 from nadek.tabular.csv import CsvFormat, check_header
 from nadek.tabular.encode import Doubts, encode_by_schema
 from nadek.tabular.files import SUFFIXES, matrix_table, read_batches, read_text
@@ -76,13 +76,6 @@ class ModelRows:
     def missing(self) -> Tensor:
         """Where the table has no value, [N, D]; values that a model does not know are there."""
         return torch.from_numpy(np.column_stack([is_missing(cells) for cells in self.values]))
-
-
-def kinds_of(saved: SavedModel) -> tuple[Column, ...]:
-    """Return the types of a model's columns."""
-    if saved.schema.kinds is not None:
-        return saved.schema.kinds
-    return tuple(Binary() if n == 2 else Categorical(levels=tuple(range(n))) for n in saved.model.levels)
 
 
 def open_data(data: str, *, split: Split = "test", data_dir: Folder = None) -> Source:
@@ -151,7 +144,7 @@ class Stream:
         on_rows: Callable[[int], None] = lambda n_rows: None,
     ) -> None:
         self.n_rows = 0
-        self._saved, self._unknown, columns = saved, unknown, kinds_of(saved)
+        self._saved, self._unknown, columns = saved, unknown, saved.kinds
         model = replace(saved.schema, kinds=columns)
         self._tables = read_tables(data, split=split, data_dir=data_dir, form=form, model=model, cells=cells)
         self._spellings = [Spelling() for _ in columns]
@@ -189,7 +182,7 @@ def source_of(
     doubts: Doubts | None = None,
 ) -> ModelRows:
     """Return the rows of a table for a model; see `nadek.tabular.encode.encode_by_schema`."""
-    values, codes, places = encode_by_schema(table, saved.schema, kinds_of(saved), unknown=unknown, doubts=doubts)
+    values, codes, places = encode_by_schema(table, saved.schema, saved.kinds, unknown=unknown, doubts=doubts)
     x = torch.from_numpy(codes).to(saved.model.b.device)
     values = [spelling.as_in_file(one) for spelling, one in zip(spellings, values, strict=True)]
     return ModelRows(x, table, places, values, spellings)
@@ -203,7 +196,7 @@ def source_for(saved: SavedModel, data: str, **options: Any) -> ModelRows:  # no
 
 def of_numbers(measure: Measure, saved: SavedModel, source: ModelRows) -> Tensor:
     """Return a measure of all numbers, [N, D]; 0 for other cells."""
-    return torch.from_numpy(within_bins(measure, kinds_of(saved), source.values)).to(source.x.device)
+    return torch.from_numpy(within_bins(measure, saved.kinds, source.values)).to(source.x.device)
 
 
 def read_tables(

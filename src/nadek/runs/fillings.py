@@ -11,7 +11,7 @@ from torch import Tensor
 from nadek.checkpoints import SavedModel
 from nadek.inference.row_random import number_uniforms
 from nadek.inference.sampling import impute, level_probabilities, rows_at_once
-from nadek.runs.data import ModelRows, kinds_of
+from nadek.runs.data import ModelRows
 from nadek.tabular.arrow_columns import AnyColumn
 from nadek.tabular.columns import Statistic, n_levels, summarised
 from nadek.tabular.writeback import Filling, decoded, filled_column, filled_words
@@ -24,7 +24,7 @@ def fillings(saved: SavedModel, source: ModelRows, strategy: Strategy, *, seed: 
 
     Draws follow from the seed and the row, not from the batch.
     """
-    kinds = kinds_of(saved)
+    kinds = saved.kinds
     if strategy == "sample":
         generator = torch.Generator(source.x.device).manual_seed(seed)
         codes = impute(saved.model, source.x, rows=source.rows, generator=generator)
@@ -52,4 +52,4 @@ def probabilities_by_rows(saved: SavedModel, x: Tensor) -> Iterator[tuple[list[N
     """
     for rows in x.split(rows_at_once(saved.model)):
         p = level_probabilities(saved.model, rows).cpu().numpy()
-        yield [p[:, j, : n_levels(kind)] for j, kind in enumerate(kinds_of(saved))], rows.isnan().cpu().numpy()
+        yield [p[:, j, : n_levels(kind)] for j, kind in enumerate(saved.kinds)], rows.isnan().cpu().numpy()

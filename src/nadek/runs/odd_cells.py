@@ -8,10 +8,9 @@ from torch import Tensor
 from nadek.checkpoints import SavedModel
 from nadek.inference import Explanation, explain_cells
 from nadek.inference.decoders.chunking import Progress
-from nadek.runs.data import ModelRows, kinds_of, of_numbers
+from nadek.runs.data import ModelRows, of_numbers
 from nadek.tabular.columns import level_names, log_outwards, log_own
 from nadek.tabular.columns.parsing import shown
-from nadek.tabular.encode import schema_labels
 
 
 class OddCell(NamedTuple):
@@ -36,7 +35,7 @@ def odd_cells(
         return []
     outwards, own = (of_numbers(measure, saved, source)[rows] for measure in (log_outwards, log_own))
     cells = explain_cells(saved.model, source.x[rows], outwards=outwards, own=own, progress=progress)
-    odd, names, kinds = choose(cells), schema_labels(saved.schema, saved.model.n_variables), kinds_of(saved)
+    odd, names, kinds = choose(cells), saved.labels, saved.kinds
     values = [source.values[j][int(rows[i])] for i, j in odd]
     return [
         OddCell(

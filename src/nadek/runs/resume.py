@@ -23,7 +23,6 @@ from nadek.checkpoints import (
 from nadek.models.base import ConditionalModel
 from nadek.runs.data import Source
 from nadek.runs.recipe import is_recipe
-from nadek.tabular.encode import schema_labels
 from nadek.training import Recipe, Rows, TrainingState, prepare
 from nadek.training.world import World
 from nadek.utils.atomic import locked
@@ -53,7 +52,7 @@ def as_trained(
 ) -> tuple[Rows, Rows | None]:
     """Prepare training and validation rows."""
     columns = source.schema.columns
-    names = None if columns is None else schema_labels(source.schema, len(columns))
+    names = None if columns is None else source.schema.labels(len(columns))
     model = recipe.model
     ready = partial(prepare, levels=model.levels, knots=model.knots, columns=names, device=device)
     return ready(source.x), None if validation is None else ready(validation.x, training=False)
