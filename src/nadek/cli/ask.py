@@ -40,11 +40,11 @@ def explain(
         raise ValueError(f"--row: expected one of the rows 1 to {stream.n_rows} of {data}, found {row}")
     oddest: list[OddCell] = []
     with rows_progress("explaining", quiet=table.quiet) as progress:
-        for source in stream:
-            some = part_of(progress, source.first_row, len(source.x), stream.n_rows)
-            every = torch.arange(len(source.x))
-            rows = every if row is None else every[every == row - 1 - source.first_row]
-            cells = odd_cells(saved, source, rows, lambda cells: cells.oddest(top), some)
+        for batch in stream:
+            some = part_of(progress, batch.first_row, len(batch.x), stream.n_rows)
+            every = torch.arange(len(batch.x))
+            rows = every if row is None else every[every == row - 1 - batch.first_row]
+            cells = odd_cells(saved, batch, rows, lambda cells: cells.oddest(top), some)
             oddest = sorted(oddest + cells, key=lambda cell: -round(cell.surprise, SURE_DECIMALS))[:top]
     columns = {name: [getattr(cell, name) for cell in oddest] for name in OddCell._fields}
     numbers = {name: torch.tensor(columns[name]) for name in ("row", "surprise")}

@@ -52,21 +52,21 @@ def target_of(output: Path | None) -> Target:
 class Whole:
     """Batch to be written as read, but filled in."""
 
-    def __init__(self, source: ModelRows, schema: Schema, output: Path | None) -> None:
+    def __init__(self, batch: ModelRows, schema: Schema, output: Path | None) -> None:
         """Check that the file format can hold every column."""
-        self._source, self._table, self._target = source, source.table, target_of(output)
-        others = sorted(set(range(len(self._table.cells))) - set(source.places))
+        self._batch, self._table, self._target = batch, batch.table, target_of(output)
+        others = sorted(set(range(len(self._table.cells))) - set(batch.places))
         self._others = {j: other_column(self._table, j, self._target) for j in others}
         self.columns = schema.columns if self._table.columns is None else self._table.columns
 
     def filled(self, new: Sequence[NDArray[Any]]) -> list[AnyColumn]:
         """Fill the missing cells out of D arrays [N]."""
         as_words = self._table.is_text_file and form_of(self._target) == ".csv"
-        return filled_columns(self._source, new, as_words=as_words)
+        return filled_columns(self._batch, new, as_words=as_words)
 
     def write(self, writer: Writer, columns: Sequence[AnyColumn], **more: NDArray[Any]) -> None:
         """Write the model's columns, and more by name."""
-        by_place = self._others | dict(zip(self._source.places, columns, strict=True))
+        by_place = self._others | dict(zip(self._batch.places, columns, strict=True))
         everything = [by_place[j] for j in sorted(by_place)]
         names = (*(self.columns or labels_of(None, len(everything))), *more) if more else self.columns
         writer.write([*everything, *more.values()], columns=names, index=self._table.index)

@@ -19,30 +19,30 @@ from nadek.tabular.writeback import Filling, decoded, filled_column, filled_word
 Strategy = Literal["sample", Statistic]
 
 
-def fillings(saved: SavedModel, source: ModelRows, strategy: Strategy, *, seed: int) -> list[NDArray[Any]]:
+def fillings(saved: SavedModel, batch: ModelRows, strategy: Strategy, *, seed: int) -> list[NDArray[Any]]:
     """Return D columns [N] to fill cells from.
 
     Draws follow from the seed and the row, not from the batch.
     """
     kinds = saved.kinds
     if strategy == "sample":
-        generator = torch.Generator(source.x.device).manual_seed(seed)
-        codes = impute(saved.model, source.x, rows=source.rows, generator=generator)
-        return decoded(kinds, codes.cpu().numpy(), uniforms=number_uniforms(seed, source.rows))
+        generator = torch.Generator(batch.x.device).manual_seed(seed)
+        codes = impute(saved.model, batch.x, rows=batch.rows, generator=generator)
+        return decoded(kinds, codes.cpu().numpy(), uniforms=number_uniforms(seed, batch.rows))
     parts = [
         [summarised(kind, p, strategy) for kind, p in zip(kinds, levels, strict=True)]
-        for levels, _ in probabilities_by_rows(saved, source.x)
+        for levels, _ in probabilities_by_rows(saved, batch.x)
     ]
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
-def filled_columns(source: ModelRows, new: Sequence[NDArray[Any]], *, as_words: bool = False) -> list[AnyColumn]:
+def filled_columns(batch: ModelRows, new: Sequence[NDArray[Any]], *, as_words: bool = False) -> list[AnyColumn]:
     """Return a table's model columns, missing cells filled out of D arrays [N]; those of text as words if wanted."""
-    fillings = [Filling(where, one[where]) for where, one in zip(source.missing.numpy().T, new, strict=True)]
-    columns = zip(source.places, source.values, fillings, source.spellings, strict=True)
+    fillings = [Filling(where, one[where]) for where, one in zip(batch.missing.numpy().T, new, strict=True)]
+    columns = zip(batch.places, batch.values, fillings, batch.spellings, strict=True)
     if as_words:
-        return [filled_words(source.table, j, filling, spelling) for j, _, filling, spelling in columns]
-    return [filled_column(source.table, *column) for column in columns]
+        return [filled_words(batch.table, j, filling, spelling) for j, _, filling, spelling in columns]
+    return [filled_column(batch.table, *column) for column in columns]
 
 
 def probabilities_by_rows(saved: SavedModel, x: Tensor) -> Iterator[tuple[list[NDArray[Any]], NDArray[np.bool_]]]:
