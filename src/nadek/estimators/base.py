@@ -171,7 +171,7 @@ class NADEkBase(SavedEstimator):
         rng = check_random_state(options["random_state"])
         if network is None:
             self._missing_words, self._dropped, self._nameless, self._split_seed = (), (), None, None
-        table = self._table(X, reset=network is None)
+        table = checked_table(self, X, reset=network is None)
         if weights is not None:
             weights = _row_weights(weights, len(table))
             table, weights = table.rows(weights > 0), weights[weights > 0]
@@ -208,7 +208,7 @@ class NADEkBase(SavedEstimator):
     def _validation(self, X_val: MatrixLike) -> Float[np.ndarray, "V D"]:
         """Return codes of validation rows; messages begin with X_val."""
         with naming("X_val"):
-            codes = self._encode(self._table(X_val))
+            codes = self._encode(checked_table(self, X_val))
         if np.isnan(codes).all():
             raise ValueError(f"X_val: expected rows with some values, found {len(codes)} without any")
         return codes
@@ -225,11 +225,8 @@ class NADEkBase(SavedEstimator):
 
     def _read(self, X: MatrixLike) -> tuple[Table, Float[Tensor, "N D"]]:
         check_is_fitted(self)
-        table = self._table(X)
+        table = checked_table(self, X)
         return table, self._codes(table)
-
-    def _table(self, X: MatrixLike, *, reset: bool = False) -> Table:
-        return checked_table(self, X, reset=reset)
 
     def _codes(self, table: Table) -> Float[Tensor, "N D"]:
         return torch.from_numpy(self._encode(table)).to(self.network_.b)
