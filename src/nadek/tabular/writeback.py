@@ -234,6 +234,7 @@ def series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwh
     values = values if native_type(like) == np.dtype(object) else _of_one_sort(values)
     given, like = like, in_plain_zone(intervals_as_text(like))
     old, fitting = like.to_native(), _fitting(values, like)
+    is_pandas, is_categorical = like.implementation.is_pandas_like(), like.dtype in CATEGORICAL
     if fitting is not None:
         values = fitting
     elif values.dtype == object and len(set(map(type, values))) > 1 and _are_numbers(values):
@@ -247,17 +248,16 @@ def series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwh
     if fitting is not None and like.implementation.is_pyarrow():
         typed = cast_in_arrow(typed, old.type, categories_listed(old))
     elif fitting is not None:
-        dtype = _with_categories(like, values.tolist()) if like.dtype in CATEGORICAL else given.to_native().dtype
-        if like.implementation.is_pandas_like():  # a dictionary of Arrow takes numbers only as objects
-            typed = (typed.astype(object) if like.dtype in CATEGORICAL else typed).astype(dtype)
-            intervals = given is not like and like.dtype in CATEGORICAL
-            if intervals and len(dtype.categories) == len(old.cat.categories):  # others stay text
-                typed = typed.cat.rename_categories(given.to_native().cat.categories)
-        else:
-            typed = typed.cast(dtype)
-    elif like.implementation.is_pandas_like() and like.dtype.is_integer() and values.dtype.kind == "f":
+        dtype = _with_categories(like, values.tolist()) if is_categorical else given.to_native().dtype
+        if is_pandas and is_categorical:
+            typed = typed.astype(object)  # a dictionary of Arrow takes numbers only so
+        typed = typed.astype(dtype) if is_pandas else typed.cast(dtype)
+        has_intervals = is_categorical and given is not like
+        if has_intervals and len(dtype.categories) == len(old.cat.categories):  # others stay text
+            typed = typed.cat.rename_categories(given.to_native().cat.categories)
+    elif is_pandas and like.dtype.is_integer() and values.dtype.kind == "f":
         typed = typed.astype((old[:0] + 0.5).dtype)  # floats of the same library: NumPy, pandas or Arrow
-    if like.implementation.is_pandas_like() and len(old) == len(typed):
+    if is_pandas and len(old) == len(typed):
         typed.index = old.index
     return nw.from_native(typed, series_only=True).alias(like.name)
 
