@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from nadek.checkpoints import CONFIG, SavedModel, holds_model, holds_state, load_saved, weights_digest
-from nadek.runs.data import Source, Split
+from nadek.runs.data import CodedTable, Split
 from nadek.runs.provenance import provenance
 from nadek.runs.recipe import is_recipe
 from nadek.runs.resume import DIGESTS, Beginning, built_on, other
@@ -41,24 +41,24 @@ class Training:
         """Return the folder of the training and its model."""
         return self.workspace.folder(self.name)
 
-    def open(self, split: Split) -> Source:
+    def open(self, split: Split) -> CodedTable:
         """Read one part of the data."""
-        source = self.workspace.open(self.data, split, train_rows=self.train_rows)
-        columns, expected = source.x.shape[1], self.recipe.model.n_variables
+        table = self.workspace.open(self.data, split, train_rows=self.train_rows)
+        columns, expected = table.x.shape[1], self.recipe.model.n_variables
         if columns != expected:
             raise ValueError(f"{self.name}: the recipe is for {expected} variables, {self.data} has {columns}")
-        return source
+        return table
 
     def trained(self, *, force: bool = False, on_epoch: OnEpoch = None) -> SavedModel:
         """Return the finished model; train it first, or go on, where there is none."""
         model = None if force else self.finished()
         if model is not None:
             return model
-        source, validation = self.open("train"), self.open("valid")
+        table, validation = self.open("train"), self.open("valid")
         return train(
             self._recipe,
             self.folder,
-            replace(source, trained_on={TRAINED_ON: self._rows}),
+            replace(table, trained_on={TRAINED_ON: self._rows}),
             validation,
             device=self.workspace.device,
             resume=not force,

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from nadek.runs.data import Source, Split, open_data
+from nadek.runs.data import CodedTable, Split, open_data
 from nadek.runs.recipe import read_recipe
 from nadek.utils.configs import decode, naming
 
@@ -66,11 +66,11 @@ class Workspace:
         """Return a command line for a message."""
         return f"nadek-paper {arguments}{' --quick' if self.quick else ''}"
 
-    def open(self, data: str, split: Split, *, train_rows: int | None = None) -> Source:
+    def open(self, data: str, split: Split, *, train_rows: int | None = None) -> CodedTable:
         """Read one part of a data set; a quick look reads few rows."""
-        source = open_data(data, split=split, data_dir=self.data_dir)
-        x = some_rows(source.x, train_rows) if split == "train" else source.x
-        return Source(x[:QUICK_ROWS] if self.quick else x, source.schema)
+        table = open_data(data, split=split, data_dir=self.data_dir)
+        x = some_rows(table.x, train_rows) if split == "train" else table.x
+        return CodedTable(x[:QUICK_ROWS] if self.quick else x, table.schema)
 
 
 def some_rows(x: Tensor, number: int | None) -> Tensor:

@@ -13,7 +13,7 @@ from functools import lru_cache
 import torch
 
 from nadek.checkpoints import SavedModel, load_saved, weights_digest
-from nadek.runs.data import ModelRows, source_of
+from nadek.runs.data import ModelRows, model_rows
 from nadek.runs.fillings import Strategy, filled_columns, fillings
 from nadek.runs.scores import scores
 from nadek.tabular.arrow_batches import Batch, beside_ids, ids_in, model_table, spelling_of, with_new_cells
@@ -40,9 +40,9 @@ class _BatchModel:
         ids = torch.from_numpy(ids_in(batch, self.row_id))
         saved = _loaded(self.model, weights_digest(self.model))
         table = model_table(batch, saved.schema.columns, self.row_id)
-        source = source_of(saved, table, [Spelling()] * saved.model.n_variables, unknown=self.unknown)
-        cells = [table.cells[place] for place in source.places]
-        return saved, replace(source, ids=ids, spellings=list(map(spelling_of, cells, source.values)))
+        rows = model_rows(saved, table, [Spelling()] * saved.model.n_variables, unknown=self.unknown)
+        cells = [table.cells[place] for place in rows.places]
+        return saved, replace(rows, ids=ids, spellings=list(map(spelling_of, cells, rows.values)))
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,9 @@ class BatchImputer(_BatchModel):
 
     def __call__(self, batch: Batch) -> Batch:
         """Fill the missing cells of a batch."""
-        saved, source = self._read(batch)
-        names = [source.table.labels[j] for j in source.places]
-        columns = filled_columns(source, fillings(saved, source, self.strategy, seed=self.seed))
+        saved, rows = self._read(batch)
+        names = [rows.table.labels[j] for j in rows.places]
+        columns = filled_columns(rows, fillings(saved, rows, self.strategy, seed=self.seed))
         return with_new_cells(batch, dict(zip(names, columns, strict=True)))
 
 
@@ -127,8 +127,8 @@ class BatchScorer(_BatchModel):
 
     def __call__(self, batch: Batch) -> Batch:
         """Score the rows of a batch."""
-        saved, source = self._read(batch)
-        columns = scores(saved, source, self.orderings, seed=self.seed)
+        saved, rows = self._read(batch)
+        columns = scores(saved, rows, self.orderings, seed=self.seed)
         return beside_ids(batch, self.row_id, {name: column.numpy() for name, column in columns.items()})
 
 

@@ -25,7 +25,7 @@ from nadek import pretrained
 from nadek.models.base import ConditionalModel
 from nadek.models.model_config import AnyConfig, MemoryConfig
 from nadek.models.registry import build, build_meta
-from nadek.tabular.columns import knots, n_levels
+from nadek.tabular.columns import Binary, Categorical, Column, knots, n_levels
 from nadek.tabular.schema import Schema
 from nadek.training import TrainingState
 from nadek.utils.atomic import damage_in, read_record, read_whole, replacing, sync
@@ -61,6 +61,18 @@ class SavedModel:
     model: ConditionalModel
     schema: Schema
     metrics: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def kinds(self) -> tuple[Column, ...]:
+        """Types of the columns, also where the schema has none."""
+        if self.schema.kinds is not None:
+            return self.schema.kinds
+        return tuple(Binary() if n == 2 else Categorical(levels=tuple(range(n))) for n in self.model.levels)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the columns in messages and options."""
+        return self.schema.labels(self.model.n_variables)
 
 
 def save(folder: str | os.PathLike[str], saved: SavedModel) -> None:

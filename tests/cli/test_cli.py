@@ -30,7 +30,7 @@ from nadek.inference.likelihood import log_prob
 from nadek.inference.sampling import level_probabilities, sample
 from nadek.inference.spread import image_distances, spread_orderings
 from nadek.models.cores import DeepConfig
-from nadek.runs.data import source_for
+from nadek.runs.data import read_model_rows
 from nadek.tabular.columns import Binary, Categorical
 from nadek.training import Phase, TrainingConfig, fit, prepare
 from nadek.training.defaults import defaults
@@ -761,7 +761,7 @@ def test_impute_writes_level_probabilities(mixed, tmp_path):
     error = f"{path}: --probabilities of these columns have words: write .csv or .parquet"
     assert nadek("impute", mixed[0], tmp_path / "holes.csv", "--probabilities", "-o", path).error == error
     saved = load_saved(mixed[0])
-    expected = level_probabilities(saved.model, source_for(saved, str(tmp_path / "holes.csv")).x)
+    expected = level_probabilities(saved.model, read_model_rows(saved, str(tmp_path / "holes.csv")).x)
     for (row, name), some in p[p["column"].isin(["smoker", "colour"])].groupby(["row", "column"]):
         levels = expected[row - 1, KEPT.index(name), : len(WORDS[name])]
         np.testing.assert_allclose(some["probability"], levels, atol=1e-6)

@@ -9,7 +9,7 @@ import torch
 
 from nadek.checkpoints import SavedModel, load_saved, save
 from nadek.inference import beam, expected_information, explain_cells, greedy
-from nadek.runs.data import source_for
+from nadek.runs.data import read_model_rows
 from nadek.tabular.columns import level_names, log_outwards
 from nadek.tabular.schema import Schema
 from support.command import COLUMNS, answers, nadek, ok, write_csv
@@ -51,7 +51,7 @@ def lines(text):
 
 
 def test_explain_names_the_most_surprising_cells(people):
-    saved, x = load_saved(people[0]), source_for(load_saved(people[0]), str(people[1])).x
+    saved, x = load_saved(people[0]), read_model_rows(load_saved(people[0]), str(people[1])).x
     ages = np.array([4, 12.5, 20, 40, 20])
     outwards = torch.zeros(5, 4, dtype=torch.float64)
     outwards[:, 2] = torch.from_numpy(log_outwards(KINDS[2], ages))
@@ -99,7 +99,7 @@ def test_far_numbers_come_first(people, tmp_path):
 
 
 def test_suggest_asks_most_informative_cell(people):
-    saved, x = load_saved(people[0]), source_for(load_saved(people[0]), str(people[1])).x
+    saved, x = load_saved(people[0]), read_model_rows(load_saved(people[0]), str(people[1])).x
     result = ok("suggest", *people)
     information = torch.full(x.shape, torch.nan, dtype=torch.float64)
     holes = x.isnan().any(1)
@@ -117,7 +117,7 @@ def test_suggest_asks_most_informative_cell(people):
 
 
 def test_suggest_excludes_the_target(people):
-    saved, x = load_saved(people[0]), source_for(load_saved(people[0]), str(people[1])).x
+    saved, x = load_saved(people[0]), read_model_rows(load_saved(people[0]), str(people[1])).x
     flags = torch.tensor([False, True, False, False])
     rows = lines(ok("suggest", *people, "--target", "city", "--top", "1", "-q").out)
     information = expected_information(saved.model, x[1:3], flags)
@@ -153,7 +153,7 @@ def test_unknown_target_is_refused(people):
 
 @pytest.mark.parametrize("method", ["greedy", "certain", "beam"])
 def test_complete_follows_the_method(method, survey, tmp_path):
-    saved, x = load_saved(survey[0]), source_for(load_saved(survey[0]), str(survey[1])).x
+    saved, x = load_saved(survey[0]), read_model_rows(load_saved(survey[0]), str(survey[1])).x
     generator = torch.Generator().manual_seed(4)
     actual = {
         "greedy": lambda: greedy(saved.model, x, generator=generator),
@@ -189,6 +189,6 @@ def test_complete_reports_exact_log_probability(survey, tmp_path):
         ok("complete", *survey, "--log-probability", "-o", tmp_path / f"whole{suffix}", "-q")
         table = read_matrix(tmp_path / f"whole{suffix}", binary=False)
         assert table.columns == (*COLUMNS, "log_probability")
-        saved, x = load_saved(survey[0]), source_for(load_saved(survey[0]), str(survey[1])).x
+        saved, x = load_saved(survey[0]), read_model_rows(load_saved(survey[0]), str(survey[1])).x
         actual = beam(saved.model, x, width=16, generator=torch.Generator().manual_seed(0))
         np.testing.assert_allclose(table.values[:, -1], actual.log_prob, rtol=1e-5, atol=1e-6)

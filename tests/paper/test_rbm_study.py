@@ -12,7 +12,7 @@ from nadek.checkpoints import load_saved
 from nadek.inference.likelihood import estimate_log_prob
 from nadek.models import IterativeNADE
 from nadek.models.registry import build
-from nadek.runs.data import Source, open_data
+from nadek.runs.data import CodedTable, open_data
 from nadek.runs.resume import Beginning
 from nadek.runs.train import train
 from nadek.tabular.schema import Schema
@@ -189,7 +189,7 @@ def test_rbm_start_needs_a_row(tmp_path):
     write(tmp_path)
     recipe = read_row(write(tmp_path, BEGINS, "table9/begins.toml")).recipe("modern")
     with pytest.raises(FileNotFoundError, match="table9/rbm"):
-        train(recipe, tmp_path / "model", Source(torch.zeros(4, 64), Schema()), None)
+        train(recipe, tmp_path / "model", CodedTable(torch.zeros(4, 64), Schema()), None)
 
 
 def test_row_of_another_start_is_refused(tmp_path):
@@ -213,7 +213,7 @@ def test_resumed_training_keeps_its_start(tmp_path):
 
     def carry_on(**options):
         begin = Beginning(began.append, lambda: None)
-        train(recipe, tmp_path / "model", Source(x, Schema()), None, resume=True, begin=begin, **options)
+        train(recipe, tmp_path / "model", CodedTable(x, Schema()), None, resume=True, begin=begin, **options)
 
     with pytest.raises(StopError):
         carry_on(on_epoch=stop)

@@ -9,7 +9,7 @@ import torch
 from nadek.checkpoints import SavedModel, load, load_saved, save
 from nadek.models import IterativeNADE, ModelConfig, nade_k
 from nadek.models.cores import DeepConfig
-from nadek.runs.data import Source
+from nadek.runs.data import CodedTable
 from nadek.runs.resume import finished
 from nadek.runs.train import begin_as_model, train
 from nadek.tabular.columns import Categorical
@@ -103,7 +103,7 @@ def test_changed_start_stops_resuming(option, tmp_path):
     recipe = Recipe(model=lively().config, training=training, **{option: kept(tmp_path / "first", lively())})
 
     def run(**options):
-        return train(recipe, tmp_path / "second", Source(x, Schema(columns=NAMES)), None, resume=True, **options)
+        return train(recipe, tmp_path / "second", CodedTable(x, Schema(columns=NAMES)), None, resume=True, **options)
 
     with pytest.raises(StopError):
         run(on_epoch=stop)
@@ -118,8 +118,8 @@ def test_model_started_from_itself_is_finished(tmp_path):
     """What it began as is there no more, and nothing is to be said of it."""
     x = (torch.rand(30, D, generator=torch.Generator().manual_seed(1)) < 0.5).float()
     recipe = Recipe(model=lively().config, training=STILL, start=kept(tmp_path / "first", lively()))
-    train(recipe, tmp_path / "first", Source(x, Schema(columns=NAMES)), None)
-    saved = finished(recipe, tmp_path / "first", Source(x, Schema(columns=NAMES)), None)
+    train(recipe, tmp_path / "first", CodedTable(x, Schema(columns=NAMES)), None)
+    saved = finished(recipe, tmp_path / "first", CodedTable(x, Schema(columns=NAMES)), None)
     assert set(saved.metrics["digests"]) == {"rows", "validation"}
 
 

@@ -14,7 +14,7 @@ from nadek.checkpoints import SavedModel, holds_model, holds_state, load, load_s
 from nadek.datasets import load as load_set
 from nadek.figures.model_card import draw_model
 from nadek.inference.likelihood import log_prob
-from nadek.runs.data import Source, open_data, open_training
+from nadek.runs.data import CodedTable, open_data, open_training
 from nadek.runs.evaluate import evaluate
 from nadek.runs.provenance import provenance
 from nadek.runs.recipe import is_recipe, make_recipe, merge, parse_settings, phases, read_recipe
@@ -45,8 +45,8 @@ def run(folder, recipe_=None, x=None, validation=None, **options):
     return train(
         recipe() if recipe_ is None else recipe_,
         folder,
-        Source(rows() if x is None else x, Schema()),
-        None if validation is None else Source(validation, Schema()),
+        CodedTable(rows() if x is None else x, Schema()),
+        None if validation is None else CodedTable(validation, Schema()),
         **options,
     )
 

@@ -11,16 +11,16 @@ import torch
 from nadek.checkpoints import SavedModel
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.cores import DeepConfig
-from nadek.runs.data import kinds_of, open_training, source_for
+from nadek.runs.data import open_training, read_model_rows
 from nadek.tabular.columns import Binary, Categorical, Numeric, Ordinal, n_levels
 from nadek.tabular.csv import CsvFormat
-from nadek.tabular.encode import encode_by_schema, schema_labels
+from nadek.tabular.encode import encode_by_schema
 from nadek.tabular.learn_schema import UndecidedColumnsError
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
 from nadek.tabular.text_cells import Spelling
 from nadek.tabular.user_options import Choices, WordCount
-from nadek.tabular.writeback import decoded, filled_column
+from nadek.tabular.writeback import Filling, decoded, filled_column
 from support.tables import read_file as read
 from support.tables import write_table
 
@@ -71,7 +71,7 @@ def saved():
 def reopened(source, path):
     """The codes of a table for a model of the columns of a source."""
     kinds = source.schema.kinds or (Binary(),) * source.x.shape[1]
-    return source_for(untrained(source.schema, *map(n_levels, kinds)), str(path)).x
+    return read_model_rows(untrained(source.schema, *map(n_levels, kinds)), str(path)).x
 
 
 def opened(path, choices=None, **options):
@@ -342,7 +342,7 @@ def test_multiple_answers_are_no_decimals(tmp_path):
     )
     saved = untrained(Schema(columns=("many", "size"), kinds=kinds), 3, 2)
     (tmp_path / "t.csv").write_text("many;size\n1,2;1,5\n2;2,5\n;1,5\n")
-    source = source_for(saved, str(tmp_path / "t.csv"))
+    source = read_model_rows(saved, str(tmp_path / "t.csv"))
     np.testing.assert_array_equal(source.x.numpy(), [[1, 0], [2, 1], [NAN, 0]])
     assert source.values[0].tolist() == ["1,2", "2", None]
 
@@ -373,7 +373,7 @@ def test_stand_in_for_a_name_keeps_its_number(drop, tmp_path):
     (tmp_path / "t.csv").write_text("x,2,,sex\n0,1,0,f\n1,0,?,m\n1,0,1,m\n")
     schema = opened(tmp_path / "t.csv", Choices(drop=drop, missing=("3=?",))).schema
     assert schema.missing_in == (("3", "?"),)
-    assert schema_labels(schema, 4 - len(drop))[-2:] == ("3", "sex")
+    assert schema.labels(4 - len(drop))[-2:] == ("3", "sex")
 
 
 def test_all_questions_are_asked_at_once(table):
@@ -420,20 +420,20 @@ def test_validation_uses_training_codes(table, tmp_path):
 
 
 def test_model_reads_columns_by_name(table, saved, tmp_path):
-    source = source_for(saved, table)
+    source = read_model_rows(saved, table)
     np.testing.assert_array_equal(source.x.numpy()[:4], np.array(CODES, np.float32))
-    assert torch.equal(source_for(saved, table).x.nan_to_num(-1), source.x.nan_to_num(-1))
+    assert torch.equal(read_model_rows(saved, table).x.nan_to_num(-1), source.x.nan_to_num(-1))
     assert source.values[1].tolist() == ["red", "green, light", "blue", "red", None]
     lines = [line.split(",") for line in TEXT.replace("green, light", "blue").replace('"', "").splitlines()]
     (tmp_path / "u.csv").write_text("\n".join(",".join(reversed(line[1:])) for line in lines) + "\n")
-    assert source_for(saved, str(tmp_path / "u.csv")).x[:, 2:5].nan_to_num(-1).tolist() == (
+    assert read_model_rows(saved, str(tmp_path / "u.csv")).x[:, 2:5].nan_to_num(-1).tolist() == (
         source.x[:4, 2:5].nan_to_num(-1).tolist()
     )
 
 
 def test_numeric_looking_levels_stay_text(saved, tmp_path):
     (tmp_path / "t.csv").write_text("smoker,colour,grade,size,happy,zip\nyes,red,1,007,true,10999\n")
-    source = source_for(saved, str(tmp_path / "t.csv"))
+    source = read_model_rows(saved, str(tmp_path / "t.csv"))
     assert source.x.tolist() == [[1, 2, 0, 2, 1, 1]]
     assert source.values[5].tolist() == ["10999"]
 
@@ -442,12 +442,12 @@ def test_spaced_levels_are_matched(tmp_path):
     kinds = (Categorical(levels=(" maybe", " yes", "no")), Binary(levels=("n", "y")))
     saved = untrained(Schema(columns=("a", "b"), kinds=kinds), 3, 2)
     (tmp_path / "t.csv").write_text("a,b\n yes, y\nno,n\n,y\n maybe,\n")
-    source = source_for(saved, str(tmp_path / "t.csv"))
+    source = read_model_rows(saved, str(tmp_path / "t.csv"))
     np.testing.assert_array_equal(source.x.numpy(), [[1, 1], [2, 0], [NAN, 1], [0, NAN]])
     assert source.values[0].tolist() == [" yes", "no", None, " maybe"]
     (tmp_path / "t.csv").write_text("a,b\nno,y\n no,y\n")
     with pytest.raises(ValueError, match=r"row 2, column \"a\": expected ' maybe', ' yes', .* found ' no'$"):
-        source_for(saved, str(tmp_path / "t.csv"))
+        read_model_rows(saved, str(tmp_path / "t.csv"))
 
 
 def test_columns_without_names_are_counted(tmp_path):
@@ -456,16 +456,16 @@ def test_columns_without_names_are_counted(tmp_path):
     np.save(tmp_path / "kept.npy", np.array([[0, 1]]))
     np.save(tmp_path / "other.npy", np.array([[0, 1, 1, 0]]))
     for name in ("all", "kept"):
-        assert source_for(saved, str(tmp_path / f"{name}.npy")).x.tolist() == [[0, 1]]
+        assert read_model_rows(saved, str(tmp_path / f"{name}.npy")).x.tolist() == [[0, 1]]
     with pytest.raises(ValueError, match=r"other\.npy: expected 2 columns as in the model, found 4$"):
-        source_for(saved, str(tmp_path / "other.npy"))
+        read_model_rows(saved, str(tmp_path / "other.npy"))
 
 
 def test_model_without_levels_takes_codes(tmp_path):
     saved = untrained(Schema(), 2, 3)
-    assert kinds_of(saved) == (Binary(), Categorical(levels=(0, 1, 2)))
+    assert saved.kinds == (Binary(), Categorical(levels=(0, 1, 2)))
     np.save(tmp_path / "t.npy", np.array([[0, 2.0], [NAN, 1]]))
-    np.testing.assert_array_equal(source_for(saved, str(tmp_path / "t.npy")).x.numpy(), [[0, 2], [NAN, 1]])
+    np.testing.assert_array_equal(read_model_rows(saved, str(tmp_path / "t.npy")).x.numpy(), [[0, 2], [NAN, 1]])
 
 
 # Values out
@@ -474,10 +474,9 @@ def test_model_without_levels_takes_codes(tmp_path):
 def completed(values, missing, kinds, codes, *, uniforms):
     """The columns of a text file with missing cells filled in, for a file of columns with types."""
     table = Table((pa.chunked_array([[""]]),) * len(values), None, is_text_file=True)
-    fillings = zip(values, missing.numpy().T, decoded(kinds, codes.numpy(), uniforms=uniforms), strict=True)
-    return [
-        filled_column(table, j, old, (where, new[where]), Spelling()) for j, (old, where, new) in enumerate(fillings)
-    ]
+    columns = zip(values, missing.numpy().T, decoded(kinds, codes.numpy(), uniforms=uniforms), strict=True)
+    fillings = [(old, Filling(where, new[where])) for old, where, new in columns]
+    return [filled_column(table, j, *one, Spelling()) for j, one in enumerate(fillings)]
 
 
 def test_large_integer_is_filled_exactly():
@@ -506,7 +505,7 @@ def test_booleans_fill_empty_column(suffix, tmp_path):
     path = tmp_path / f"t{suffix}"
     frame = pd.DataFrame({"a": [None, None], "b": [True, None]})
     frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
-    source = source_for(saved, str(path))
+    source = read_model_rows(saved, str(path))
     codes = torch.tensor([[1.0, 1.0], [0.0, 0.0]])
     columns = completed(source.values, source.x.isnan(), kinds, codes, uniforms=None)
     assert [column.tolist() for column in columns] == [[True, False], [True, False]]

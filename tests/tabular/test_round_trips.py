@@ -8,7 +8,7 @@ import pytest
 
 from nadek.checkpoints import SavedModel
 from nadek.models import nade
-from nadek.runs.data import source_for
+from nadek.runs.data import read_model_rows
 from nadek.tabular.encode import encode_table
 from nadek.tabular.frames import read_array, read_frame
 from nadek.tabular.learn_schema import declared_names, learn_columns
@@ -81,7 +81,7 @@ def test_written_rows_come_back(tmp_path, seed):
         for suffix in (".csv", ".parquet") if holds_text or holds_dates else (".csv", ".parquet", ".npz", ".npy"):
             path = tmp_path / f"{case}{suffix}"
             write_table(path, decoded(saved.schema.kinds, codes), columns=names)
-            source = source_for(saved, str(path))
+            source = read_model_rows(saved, str(path))
             np.testing.assert_array_equal(source.x.numpy(), codes.astype(np.float32), err_msg=path.name)
             assert suffix == ".npy" or names is None or source.table.columns == names
     assert n_tables > 45

@@ -19,7 +19,7 @@ from nadek.tabular.names import places_of
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
 from nadek.tabular.text_cells import Spelling
-from nadek.tabular.writeback import filled_column
+from nadek.tabular.writeback import Filling, filled_column
 from support.tables import read_file as read
 from support.tables import read_matrix, write_table
 
@@ -569,7 +569,7 @@ def test_float16_columns_are_filled():
     raw = Table((column,), ("a",), is_text_file=False, where="t")
     emptied = raw.without(["0.57"]).cells[0]
     assert emptied.equals(pa.chunked_array([pa.array([np.float16(0.1), None, None], pa.float16())]))
-    filling = np.array([False, False, True]), np.array([0.25])
+    filling = Filling(np.array([False, False, True]), np.array([0.25]))
     filled = filled_column(raw, 0, np.array([0.0, 0.0, np.nan]), filling, Spelling())
     assert filled.equals(pa.chunked_array([pa.array(np.array([0.1, 0.57, 0.25], np.float16))]))
 

@@ -9,7 +9,7 @@ from nadek.inference.likelihood import log_prob
 from nadek.inference.order_agnostic import MaskDistribution, step_costs
 from nadek.inference.orderings import random_orderings
 from nadek.models import IterativeNADE, ModelConfig, nade, nade_k
-from nadek.runs.data import Source
+from nadek.runs.data import CodedTable
 from nadek.runs.train import train
 from nadek.tabular.columns import Categorical, Numeric
 from nadek.tabular.schema import Schema
@@ -183,7 +183,7 @@ def test_teacher_needs_same_columns(here, there, difference, teacher, tmp_path):
     recipe = Recipe(model=small(0).config, training=config(), teacher=str(tmp_path / "teacher"))
 
     def run():
-        return train(recipe, tmp_path / "model", Source(bits(40, 1), Schema(**here)), None)
+        return train(recipe, tmp_path / "model", CodedTable(bits(40, 1), Schema(**here)), None)
 
     if difference is None:
         assert run().metrics["epochs"] == 4

@@ -122,8 +122,8 @@ class TableOptions(FileOptions):
 
     def read(self, saved: SavedModel, data: str) -> ModelRows:
         """Read the table for a model as a whole."""
-        (source,) = self.stream(saved, data, whole=True)
-        return source
+        (batch,) = self.stream(saved, data, whole=True)
+        return batch
 
     def stream(self, saved: SavedModel, data: str, *, whole: bool = False) -> Stream:
         """Look through the table, to read it in batches.

@@ -13,7 +13,6 @@ from nadek.inference import expected_information
 from nadek.inference.cells import SURE_DECIMALS
 from nadek.inference.decoders.chunking import part_of
 from nadek.runs.odd_cells import OddCell, odd_cells
-from nadek.tabular.encode import schema_labels
 from nadek.tabular.names import chosen_columns
 from nadek.tabular.user_options import column_names
 
@@ -41,11 +40,11 @@ def explain(
         raise ValueError(f"--row: expected one of the rows 1 to {stream.n_rows} of {data}, found {row}")
     oddest: list[OddCell] = []
     with rows_progress("explaining", quiet=table.quiet) as progress:
-        for source in stream:
-            some = part_of(progress, source.first_row, len(source.x), stream.n_rows)
-            every = torch.arange(len(source.x))
-            rows = every if row is None else every[every == row - 1 - source.first_row]
-            cells = odd_cells(saved, source, rows, lambda cells: cells.oddest(top), some)
+        for batch in stream:
+            some = part_of(progress, batch.first_row, len(batch.x), stream.n_rows)
+            every = torch.arange(len(batch.x))
+            rows = every if row is None else every[every == row - 1 - batch.first_row]
+            cells = odd_cells(saved, batch, rows, lambda cells: cells.oddest(top), some)
             oddest = sorted(oddest + cells, key=lambda cell: -round(cell.surprise, SURE_DECIMALS))[:top]
     columns = {name: [getattr(cell, name) for cell in oddest] for name in OddCell._fields}
     numbers = {name: torch.tensor(columns[name]) for name in ("row", "surprise")}
@@ -71,8 +70,7 @@ def suggest(
     Example: [bold]nadek suggest model answers.csv --target age[/]
     """
     saved = table.load(model, FORMS)
-    x = table.read(saved, data).x
-    names = schema_labels(saved.schema, saved.model.n_variables)
+    x, names = table.read(saved, data).x, saved.labels
     flags = torch.from_numpy(chosen_columns("--target", column_names(target or [], names), names, named=True))
     flags = flags.to(x.device)
     unknown = x.isnan()

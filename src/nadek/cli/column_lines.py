@@ -10,7 +10,6 @@ from contextlib import suppress
 import numpy as np
 
 from nadek.tabular.columns import Binary, Column, Numeric, describe, is_plain
-from nadek.tabular.encode import schema_labels
 from nadek.tabular.learn_schema import Learnt, learn_each, warn_of_doubts
 from nadek.tabular.names import quoted
 from nadek.tabular.schema import Schema
@@ -30,7 +29,7 @@ def schema_lines(schema: Schema) -> list[tuple[str, str]]:
     if schema.kinds is not None:
         counts = Counter(kind.kind for kind in schema.kinds)
         lines.append(("columns", ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items()))))
-        groups = _alike(schema_labels(schema, len(schema.kinds)), schema.kinds)
+        groups = _alike(schema.labels(len(schema.kinds)), schema.kinds)
         for names, line in groups[:MOST_LINES]:
             lines.append((f"column{'s' if len(names) > 1 else ''} {quoted(names, MOST_NAMES)}", line))
         if more := sum(len(names) for names, _ in groups[MOST_LINES:]):

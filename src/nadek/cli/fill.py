@@ -31,13 +31,12 @@ from nadek.inference import beam, greedy
 from nadek.inference.row_random import number_uniforms
 from nadek.inference.sampling import missing_probabilities
 from nadek.inference.sampling import sample as sample_rows
-from nadek.runs.data import ModelRows, kinds_of
+from nadek.runs.data import ModelRows
 from nadek.runs.fillings import Strategy, fillings, probabilities_by_rows
 from nadek.tabular import cut_rows
 from nadek.tabular.arrow_columns import AnyColumn, typed
 from nadek.tabular.columns import bin_probabilities, is_plain, level_names
 from nadek.tabular.columns.parsing import counted
-from nadek.tabular.encode import schema_labels
 from nadek.tabular.files import MATRICES, SUFFIXES, form_of
 from nadek.tabular.writeback import decoded
 from nadek.tabular.writing import writing
@@ -68,7 +67,7 @@ def sample(
     check_file(output, (*SUFFIXES, *PICTURES), force=force)
     saved = load_saved(model, device=pick_device(device))
     generator = torch.Generator(saved.model.b.device).manual_seed(seed)
-    kinds = kinds_of(saved)
+    kinds = saved.kinds
     check_form(saved, output)
     if output is not None and output.suffix.lower() in PICTURES:
         x = sample_rows(saved.model, n_samples, orderings=orderings, generator=generator)
@@ -120,7 +119,7 @@ def impute(
     if probabilities and strategy != "sample":
         raise ValueError(f"--strategy {strategy}: --probabilities writes no values to choose; give one of the two")
     saved = table.load(model, NUMBERS if probabilities else SUFFIXES)
-    kinds = kinds_of(saved)
+    kinds = saved.kinds
     by_level = probabilities and not all(map(is_plain, kinds))
     if by_level and form_of(target_of(table.output)) in MATRICES:
         raise ValueError(f"{table.output}: --probabilities of these columns have words: write .csv or .parquet")
@@ -128,20 +127,20 @@ def impute(
         check_form(saved, table.output)
     stream, n_filled, n_empty = table.stream(saved, data), 0, 0
     with writing(target_of(table.output)) as writer, rows_progress("filling", quiet=table.quiet) as progress:
-        for source in stream:
-            x = source.x
+        for batch in stream:
+            x = batch.x
             if by_level:
-                for lines in _missing_levels(saved, source):
+                for lines in _missing_levels(saved, batch):
                     writer.write(list(lines.values()), columns=list(lines))
             else:
-                whole = Whole(source, saved.schema, table.output)
+                whole = Whole(batch, saved.schema, table.output)
                 if probabilities:
                     columns: Sequence[AnyColumn] = list(missing_probabilities(saved.model, x).cpu().numpy().T)
                 else:
-                    columns = whole.filled(fillings(saved, source, strategy, seed=seed))
+                    columns = whole.filled(fillings(saved, batch, strategy, seed=seed))
                 whole.write(writer, columns)
-            n_filled, n_empty = n_filled + int(source.missing.sum()), n_empty + int(source.missing.all(1).sum())
-            progress(source.first_row + len(x), stream.n_rows)
+            n_filled, n_empty = n_filled + int(batch.missing.sum()), n_empty + int(batch.missing.all(1).sum())
+            progress(batch.first_row + len(x), stream.n_rows)
     done = "gave probabilities of" if probabilities else "filled"
     say(_filled(n_filled, stream.n_rows, len(kinds), n_empty, done), quiet=table.quiet)
 
@@ -167,12 +166,12 @@ def complete(
     Example: [bold]nadek complete model answers.csv -o whole.csv[/]
     """
     saved = table.load(model, NUMBERS if log_probability else SUFFIXES)
-    kinds = kinds_of(saved)
+    kinds = saved.kinds
     check_form(saved, table.output)
     stream, n_filled, n_empty, n_incomplete, total = table.stream(saved, data), 0, 0, 0, 0.0
     with writing(target_of(table.output)) as writer, rows_progress("filling", quiet=table.quiet) as progress:
-        for source in stream:
-            whole, x = Whole(source, saved.schema, table.output), source.x
+        for batch in stream:
+            whole, x = Whole(batch, saved.schema, table.output), batch.x
             if log_probability and "log_probability" in (whole.columns or ()):
                 raise ValueError(f'--log-probability: {data} has a column "log_probability" already')
             generator = torch.Generator(x.device).manual_seed(seed)  # so the ordering is that of every batch
@@ -182,10 +181,10 @@ def complete(
                 best = greedy(saved.model, x, most_certain_first=method == "certain", generator=generator)
             more = {"log_probability": best.log_prob.cpu().numpy()} if log_probability else {}
             whole.write(writer, whole.filled(decoded(kinds, best.x.cpu().numpy())), **more)
-            n_filled, n_empty = n_filled + int(source.missing.sum()), n_empty + int(source.missing.all(1).sum())
-            log_probs = best.log_prob.cpu()[source.missing.any(1)]
+            n_filled, n_empty = n_filled + int(batch.missing.sum()), n_empty + int(batch.missing.all(1).sum())
+            log_probs = best.log_prob.cpu()[batch.missing.any(1)]
             n_incomplete, total = n_incomplete + len(log_probs), total + float(log_probs.sum())
-            progress(source.first_row + len(x), stream.n_rows)
+            progress(batch.first_row + len(x), stream.n_rows)
     line, mean = _filled(n_filled, stream.n_rows, len(kinds), n_empty), total / max(1, n_incomplete)
     say(f"{line}; mean log-probability of a row's completion: {mean:.3f} nats", quiet=table.quiet)
 
@@ -195,12 +194,12 @@ def _filled(n_cells: int, n_rows: int, n_columns: int, n_empty: int, done: str =
     return f"{line}, of which {n_empty:,} had no value at all" if n_empty else line
 
 
-def _missing_levels(saved: SavedModel, source: ModelRows) -> Iterator[dict[str, NDArray[Any]]]:
+def _missing_levels(saved: SavedModel, batch: ModelRows) -> Iterator[dict[str, NDArray[Any]]]:
     """Yield columns with a line for each level, or bin, of each missing cell."""
-    kinds, start = kinds_of(saved), source.first_row
-    names = np.array(schema_labels(saved.schema, len(kinds)), dtype=object)
+    kinds, start = saved.kinds, batch.first_row
+    names = np.array(saved.labels, dtype=object)
     words = [np.array(level_names(kind), dtype=object) for kind in kinds]
-    for levels, missing in probabilities_by_rows(saved, source.x):
+    for levels, missing in probabilities_by_rows(saved, batch.x):
         p = [bin_probabilities(*one) for one in zip(kinds, levels, missing.T, strict=True)]
         rows, places = missing.nonzero()
         n_lines = [len(words[j]) for j in places]

@@ -31,14 +31,13 @@ from nadek.cli.progress import epochs_progress, warn_if_slow
 from nadek.cli.tensorboard import curves
 from nadek.datasets import names
 from nadek.inference.dependence import unrelated_variables
-from nadek.runs.data import Source, open_training, read_tables
+from nadek.runs.data import CodedTable, open_training, read_tables
 from nadek.runs.recipe import choose_recipe, parse_settings, read_recipe
 from nadek.runs.resume import check_output, finished
 from nadek.runs.train import train
 from nadek.tabular.columns.infer import N_BINS
 from nadek.tabular.columns.parsing import counted
 from nadek.tabular.csv import CsvFormat
-from nadek.tabular.encode import schema_labels
 from nadek.tabular.learn_schema import UndecidedColumnsError
 from nadek.tabular.names import quoted
 from nadek.tabular.user_options import Choices, WholeNumbers
@@ -127,7 +126,7 @@ class RowOptions(FileOptions):
     validation: Annotated[str | None, option("--validation", "Table to choose the best epoch by.")] = None
     validation_fraction: Annotated[float, typer.Option(help="Part of a table held out where no other is given.")] = 0.1
 
-    def read(self, data: str, columns: ColumnOptions, seed: int) -> tuple[Source, Source | None]:
+    def read(self, data: str, columns: ColumnOptions, seed: int) -> tuple[CodedTable, CodedTable | None]:
         """Read training and validation rows, or name deciding options."""
         try:
             return open_training(
@@ -282,7 +281,7 @@ def _show_reasons(data: str, choices: Choices, form: CsvFormat, *, as_json: bool
     show_table(data, ["column", "type", "missing", "reason"], [list(map(escape, line)) for line in lines])
 
 
-def _show_columns(data: str, rows: Source, *, quiet: bool) -> None:
+def _show_columns(data: str, rows: CodedTable, *, quiet: bool) -> None:
     """Show column types, and words taken for missing."""
     for label, text in (*schema_lines(rows.schema), *missing_word_lines(rows.word_counts)):
         say(f"{label}: {text}" if label else text, quiet=quiet)
@@ -298,8 +297,7 @@ def _show_unrelated(saved: SavedModel, x: Tensor, output: Path) -> None:
     if saved.model.config.ordering is not None:
         return
     some = x[torch.randperm(len(x), generator=torch.Generator().manual_seed(0))[:n_rows]]
-    labels = schema_labels(saved.schema, n_variables)
-    if names := [labels[j] for j in unrelated_variables(saved.model, some.to(saved.model.b.device))]:
+    if names := [saved.labels[j] for j in unrelated_variables(saved.model, some.to(saved.model.b.device))]:
         line = f"{output}: the other columns tell nothing of {quoted(names)}; --drop would leave them out"
         say(line, level="warning")
 

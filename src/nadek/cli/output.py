@@ -11,15 +11,14 @@ from torch import Tensor
 
 from nadek.checkpoints import SavedModel
 from nadek.cli.console import standard_output
-from nadek.runs.data import ModelRows, kinds_of
+from nadek.runs.data import ModelRows
 from nadek.runs.fillings import filled_columns
 from nadek.tabular.arrow_columns import AnyColumn
 from nadek.tabular.columns import decode, n_levels
-from nadek.tabular.encode import schema_labels
 from nadek.tabular.files import MATRICES, Target, form_of
 from nadek.tabular.names import labels_of
 from nadek.tabular.schema import Schema
-from nadek.tabular.writeback import filled_words, numbers_for, other_column
+from nadek.tabular.writeback import numbers_for, other_column
 from nadek.tabular.writing import Writer, writing
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -53,24 +52,21 @@ def target_of(output: Path | None) -> Target:
 class Whole:
     """Batch to be written as read, but filled in."""
 
-    def __init__(self, source: ModelRows, schema: Schema, output: Path | None) -> None:
+    def __init__(self, batch: ModelRows, schema: Schema, output: Path | None) -> None:
         """Check that the file format can hold every column."""
-        self._source, self._table, self._target = source, source.table, target_of(output)
-        others = sorted(set(range(len(self._table.cells))) - set(source.places))
+        self._batch, self._table, self._target = batch, batch.table, target_of(output)
+        others = sorted(set(range(len(self._table.cells))) - set(batch.places))
         self._others = {j: other_column(self._table, j, self._target) for j in others}
         self.columns = schema.columns if self._table.columns is None else self._table.columns
 
     def filled(self, new: Sequence[NDArray[Any]]) -> list[AnyColumn]:
         """Fill the missing cells out of D arrays [N]."""
-        source = self._source
-        if self._table.is_text_file and form_of(self._target) == ".csv":
-            words = zip(source.places, source.spellings, source.missing.numpy().T, new, strict=True)
-            return [filled_words(self._table, j, (where, one[where]), spelling) for j, spelling, where, one in words]
-        return filled_columns(source, new)
+        as_words = self._table.is_text_file and form_of(self._target) == ".csv"
+        return filled_columns(self._batch, new, as_words=as_words)
 
     def write(self, writer: Writer, columns: Sequence[AnyColumn], **more: NDArray[Any]) -> None:
         """Write the model's columns, and more by name."""
-        by_place = self._others | dict(zip(self._source.places, columns, strict=True))
+        by_place = self._others | dict(zip(self._batch.places, columns, strict=True))
         everything = [by_place[j] for j in sorted(by_place)]
         names = (*(self.columns or labels_of(None, len(everything))), *more) if more else self.columns
         writer.write([*everything, *more.values()], columns=names, index=self._table.index)
@@ -79,8 +75,7 @@ class Whole:
 def check_form(saved: SavedModel, output: Path | None) -> None:
     """Refuse a file format that cannot hold model columns."""
     if output is not None and output.suffix.lower() not in PICTURES and form_of(output) in MATRICES:
-        kinds = kinds_of(saved)
-        for label, kind in zip(schema_labels(saved.schema, len(kinds)), kinds, strict=True):
+        for label, kind in zip(saved.labels, saved.kinds, strict=True):
             numbers_for(output, label, decode(kind, np.arange(n_levels(kind))))
 
 

@@ -28,7 +28,7 @@ from nadek.datasets import names
 from nadek.inference import Explanation, image_distances, spread_orderings
 from nadek.inference.decoders.chunking import part_of
 from nadek.inference.summary import Summary
-from nadek.runs.data import ModelRows, kinds_of, of_numbers
+from nadek.runs.data import ModelRows, of_numbers
 from nadek.runs.evaluate import CLOSEST
 from nadek.runs.evaluate import evaluate as evaluate_model
 from nadek.runs.evaluate import privacy as measure_privacy
@@ -36,7 +36,6 @@ from nadek.runs.odd_cells import OddCell, odd_cells
 from nadek.runs.scores import scores
 from nadek.tabular.columns import log_density
 from nadek.tabular.columns.parsing import counted
-from nadek.tabular.encode import schema_labels
 from nadek.tabular.writing import writing
 from nadek.training.expected_scores import expected_scores
 
@@ -65,18 +64,18 @@ def evaluate(
     Example: [bold]nadek evaluate model mnist --orderings 128[/]
     """
     saved = table.load(model, (".json",))
-    source = table.read(saved, data)
+    batch = table.read(saved, data)
     along = _orderings(saved, orderings, seed, spread=spread)
     if privacy is not None:
         train = table.read(saved, privacy).x
-        distances = measure_privacy(saved, source.x, train, orderings=along, rows=rows, seed=seed)
+        distances = measure_privacy(saved, batch.x, train, orderings=along, rows=rows, seed=seed)
         _show_record({"data": data, "train": privacy, **distances}, table, _show_privacy, as_json=as_json)
         if distances["unseen"]["copies"] == 1:
             line = f"{data}: all rows are training rows, too: expected rows that training has not seen"
             say(line, quiet=table.quiet, level="warning")
         return
-    _check_complete(source, schema_labels(saved.schema, source.x.shape[1]))
-    x, densities = source.x, of_numbers(log_density, saved, source).sum(1)
+    _check_complete(batch, saved.labels)
+    x, densities = batch.x, of_numbers(log_density, saved, batch).sum(1)
     if rows is not None and rows < len(x):
         some = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))[:rows]
         x, densities = x[some], densities[some]
@@ -153,21 +152,21 @@ def score(
     saved = table.load(model, NUMBERS if outliers is None else FORMS)
     stream, along = table.stream(saved, data), _orderings(saved, orderings, seed, spread=spread)
     # drawn once, and only where cells are missing
-    expected = None if outliers is None else cache(lambda: expected_scores(saved.model, kinds_of(saved), seed=seed))
+    expected = None if outliers is None else cache(lambda: expected_scores(saved.model, saved.kinds, seed=seed))
     worst, words, oddest = dict[str, Tensor](), dict[str, list[str]](), dict[int, OddCell]()
     with writing(target_of(table.output)) as writer, rows_progress("scoring", quiet=table.quiet) as progress:
-        for source in stream:
-            some = part_of(progress, source.first_row, len(source.x), stream.n_rows)
-            columns = scores(saved, source, along, seed=seed, expected=expected, progress=some)
-            columns = {"row": source.rows + 1} | columns
+        for batch in stream:
+            some = part_of(progress, batch.first_row, len(batch.x), stream.n_rows)
+            columns = scores(saved, batch, along, seed=seed, expected=expected, progress=some)
+            columns = {"row": batch.rows + 1} | columns
             if outliers is None:
                 add_columns(writer, **columns)
             else:
                 worst = _worst(worst, columns, outliers)
-                rows = worst["row"] - 1 - source.first_row
-                rows = rows[(rows >= 0) & (rows < len(source.x))]
+                rows = worst["row"] - 1 - batch.first_row
+                rows = rows[(rows >= 0) & (rows < len(batch.x))]
                 if saved.model.own_ordering is None:  # else no cell can be judged by all others
-                    cells = odd_cells(saved, source, rows, Explanation.oddest_of_rows)
+                    cells = odd_cells(saved, batch, rows, Explanation.oddest_of_rows)
                     oddest |= {cell.row: cell for cell in cells}
         if outliers is not None:
             of_rows = [oddest.get(row) for row in worst["row"].tolist()]
@@ -192,10 +191,10 @@ def _orderings(saved: SavedModel, number: int, seed: int, *, spread: bool) -> in
     return spread_orderings(number, image_distances(shape), generator=torch.Generator().manual_seed(seed))
 
 
-def _check_complete(source: ModelRows, names: Sequence[str]) -> None:
-    missing = source.x.isnan().nonzero()
+def _check_complete(batch: ModelRows, names: Sequence[str]) -> None:
+    missing = batch.x.isnan().nonzero()
     if len(missing):
         row, column = missing[0].tolist()
-        cell = "a missing value" if source.missing[row, column] else "a value that the model does not know"
+        cell = "a missing value" if batch.missing[row, column] else "a value that the model does not know"
         message = f'row {row + 1}, column "{names[column]}": expected complete rows, found {cell}'
-        raise ValueError(f"{source.table.where}: {message}; nadek score sums out what is missing")
+        raise ValueError(f"{batch.table.where}: {message}; nadek score sums out what is missing")

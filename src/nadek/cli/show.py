@@ -27,7 +27,7 @@ from nadek.cli.column_lines import schema_lines
 from nadek.cli.console import say, show_json, show_line, show_table
 from nadek.cli.progress import rows_progress
 from nadek.models.iterative_nade import IterativeNADE
-from nadek.runs.data import source_for
+from nadek.runs.data import read_model_rows
 from nadek.training import Epoch
 from nadek.training.state import read_history
 from nadek.utils.configs import encode
@@ -173,7 +173,7 @@ def draw(
     from nadek.figures.model_card import draw_model, why_rows_are_not_drawn  # on use, as Matplotlib takes its time
 
     saved = load_saved(model, device=pick_device(device))
-    x = None if data is None else source_for(saved, data, split=split, data_dir=data_dir).x
+    x = None if data is None else read_model_rows(saved, data, split=split, data_dir=data_dir).x
     for path in draw_model(saved, output, x, hidden=hidden, seed=seed):
         show_line(str(path))
     if data is not None and (reason := why_rows_are_not_drawn(saved)) is not None:

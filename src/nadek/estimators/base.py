@@ -42,7 +42,7 @@ from nadek.tabular.learn_schema import declared_names, learn_columns
 from nadek.tabular.names import WhichOrNone
 from nadek.tabular.table import Table
 from nadek.tabular.template import Template
-from nadek.tabular.writeback import Fillings
+from nadek.tabular.writeback import Filling, Fillings, Uniforms
 from nadek.training.defaults import Purpose
 from nadek.utils.configs import check_choice, naming
 
@@ -171,7 +171,7 @@ class NADEkBase(SavedEstimator):
         rng = check_random_state(options["random_state"])
         if network is None:
             self._missing_words, self._dropped, self._nameless, self._split_seed = (), (), None, None
-        table = self._table(X, reset=network is None)
+        table = checked_table(self, X, reset=network is None)
         if weights is not None:
             weights = _row_weights(weights, len(table))
             table, weights = table.rows(weights > 0), weights[weights > 0]
@@ -208,7 +208,7 @@ class NADEkBase(SavedEstimator):
     def _validation(self, X_val: MatrixLike) -> Float[np.ndarray, "V D"]:
         """Return codes of validation rows; messages begin with X_val."""
         with naming("X_val"):
-            codes = self._encode(self._table(X_val))
+            codes = self._encode(checked_table(self, X_val))
         if np.isnan(codes).all():
             raise ValueError(f"X_val: expected rows with some values, found {len(codes)} without any")
         return codes
@@ -225,11 +225,8 @@ class NADEkBase(SavedEstimator):
 
     def _read(self, X: MatrixLike) -> tuple[Table, Float[Tensor, "N D"]]:
         check_is_fitted(self)
-        table = self._table(X)
+        table = checked_table(self, X)
         return table, self._codes(table)
-
-    def _table(self, X: MatrixLike, *, reset: bool = False) -> Table:
-        return checked_table(self, X, reset=reset)
 
     def _codes(self, table: Table) -> Float[Tensor, "N D"]:
         return torch.from_numpy(self._encode(table)).to(self.network_.b)
@@ -257,13 +254,17 @@ class NADEkBase(SavedEstimator):
 
     def _draw_missing(self, table: Table, codes: Tensor, seed: int) -> Fillings:
         rows = ids_of(codes)
-        completed = impute(self.network_, codes, rows=rows, generator=self._generator(seed)).double().cpu().numpy()
-        missing, uniforms = codes.isnan().cpu().numpy(), number_uniforms(seed, rows)
+        completed = impute(self.network_, codes, rows=rows, generator=self._generator(seed))
+        return self._fillings(table, codes, completed, number_uniforms(seed, rows))
+
+    def _fillings(self, table: Table, codes: Tensor, completed: Tensor, uniforms: Uniforms = None) -> Fillings:
+        """Return the values of missing cells, given completed codes; see `decode`."""
+        missing, whole = codes.isnan().cpu().numpy(), completed.double().cpu().numpy()
         fillings: Fillings = {}
         for place, (j, column) in enumerate(self._nonempty_columns()):
             where, dtype = missing[:, place], table.column(j).dtype
-            values = decode(column, completed[where, place], uniforms=uniforms(place)[where], dtype=dtype)
-            fillings[j] = (where, values)
+            own = None if uniforms is None else uniforms(place)[where]
+            fillings[j] = Filling(where, decode(column, whole[where, place], uniforms=own, dtype=dtype))
         return fillings
 
     def _nonempty_columns(self) -> list[tuple[int, Column]]:

@@ -19,7 +19,7 @@ from nadek.tabular.frames import (
 from nadek.tabular.table import Table
 
 
-def checked_table(estimator: SavedEstimator, X: MatrixLike, *, reset: bool) -> Table:
+def checked_table(estimator: SavedEstimator, X: MatrixLike, *, reset: bool = False) -> Table:
     """Read a table for an estimator.
 
     With ``reset`` the estimator learns number and names of the columns, else they must be those that it knows. In cells

@@ -239,12 +239,7 @@ class NADEk(DensityMixin, CellAnswers):
         else:
             certain = method == "certain"
             best = greedy(self.network_, codes, ordering=None if certain else along, most_certain_first=certain)
-        missing, completed = codes.isnan().cpu().numpy(), best.x.cpu().numpy()
-        fillings = {
-            j: (missing[:, place], decode(column, completed[missing[:, place], place]))
-            for place, (j, column) in enumerate(self._nonempty_columns())
-        }
-        return filled(table, fillings), best.log_prob.cpu().numpy()
+        return filled(table, self._fillings(table, codes, best.x)), best.log_prob.cpu().numpy()
 
     def suggest_next(self, X: MatrixLike, *, target: WhichOrNone = None) -> Any:  # noqa: ANN401 - a table
         """Return the expected information of each missing cell.

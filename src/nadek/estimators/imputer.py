@@ -15,7 +15,7 @@ from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness, Swi
 from nadek.tabular.columns import Binary, Column, Numeric, expected, n_levels, summarised
 from nadek.tabular.frames import MatrixLike, is_categorical, is_text_column, select_columns
 from nadek.tabular.table import Table
-from nadek.tabular.writeback import Fillings, filled, renamed, to_library, with_flags
+from nadek.tabular.writeback import Filling, Fillings, filled, renamed, to_library, with_flags
 from nadek.utils.configs import check_choice, check_whole
 from nadek.utils.warn import warn
 
@@ -144,7 +144,7 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
         for rows, p in self._level_probabilities(codes, codes.isnan().any(1).nonzero().squeeze(1)):
             for place, j, n, summary in incomplete:
                 answers[j].append(summary(p[missing[rows, place], place, :n]))
-        fillings = {j: (missing[:, place], np.concatenate(answers[j])) for place, j, _, _ in incomplete}
+        fillings = {j: Filling(missing[:, place], np.concatenate(answers[j])) for place, j, _, _ in incomplete}
         return self._finished(table, fillings)
 
     def transform_multiple(self, X: MatrixLike, random_state: Randomness = None) -> list[Any]:
@@ -217,7 +217,7 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
         for j, column in enumerate(self.columns_):
             if column is None and self.keep_empty_features:
                 where, filler = table.is_missing(j), "missing_value" if is_text_column(table, j) else 0
-                fillings[j] = (where, np.full(where.sum(), filler, dtype=object))
+                fillings[j] = Filling(where, np.full(where.sum(), filler, dtype=object))
         native = filled(table, fillings)
         if len(self._output_columns()) < self.n_features_in_:
             native = select_columns(native, self._output_columns())

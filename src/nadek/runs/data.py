@@ -18,7 +18,7 @@ from torch import Tensor
 
 from nadek import datasets
 from nadek.checkpoints import SavedModel
-from nadek.tabular.columns import Binary, Categorical, Column, Measure, Unknown, is_missing, within_bins
+from nadek.tabular.columns import Binary, Measure, Unknown, is_missing, within_bins
 from nadek.tabular.csv import CsvFormat, check_header
 from nadek.tabular.encode import Doubts, encode_by_schema
 from nadek.tabular.files import SUFFIXES, matrix_table, read_batches, read_text
@@ -35,7 +35,7 @@ Folder = str | os.PathLike[str] | None
 
 
 @dataclass(frozen=True)
-class Source:
+class CodedTable:
     """Rows of codes, float32 [N, D], and their columns.
 
     Rows to learn from have words that mean missing, maybe by mistake, and further entries for the model's metrics.
@@ -78,18 +78,11 @@ class ModelRows:
         return torch.from_numpy(np.column_stack([is_missing(cells) for cells in self.values]))
 
 
-def kinds_of(saved: SavedModel) -> tuple[Column, ...]:
-    """Return the types of a model's columns."""
-    if saved.schema.kinds is not None:
-        return saved.schema.kinds
-    return tuple(Binary() if n == 2 else Categorical(levels=tuple(range(n))) for n in saved.model.levels)
-
-
-def open_data(data: str, *, split: Split = "test", data_dir: Folder = None) -> Source:
+def open_data(data: str, *, split: Split = "test", data_dir: Folder = None) -> CodedTable:
     """Read a part of a known set, in ``data_dir`` or the folder that the environment variable NADEK_DATA names."""
     dataset = datasets.load(data, data_dir)
     x = torch.from_numpy({"train": dataset.train, "valid": dataset.valid, "test": dataset.test}[split])
-    return Source(x.float(), Schema(columns=dataset.columns, image_shape=dataset.image_shape))
+    return CodedTable(x.float(), Schema(columns=dataset.columns, image_shape=dataset.image_shape))
 
 
 def open_training(
@@ -101,7 +94,7 @@ def open_training(
     data_dir: Folder = None,
     choices: Choices | None = None,
     form: CsvFormat | None = None,
-) -> tuple[Source, Source | None]:
+) -> tuple[CodedTable, CodedTable | None]:
     """Return training rows, and others for validation.
 
     A ``fraction`` of a table is held out where there is nothing else to validate on, but for rows with the only values
@@ -116,7 +109,7 @@ def open_training(
         if form is None or form.header is None:
             check_header(table)
         schema, codes, counts = learn_schema(table, choices or Choices())
-        train = Source(torch.from_numpy(codes), schema, word_counts=counts)
+        train = CodedTable(torch.from_numpy(codes), schema, word_counts=counts)
     if validation is not None:
         return train, _validation(validation, train, data_dir, form)
     if data in datasets.names():
@@ -151,36 +144,36 @@ class Stream:
         on_rows: Callable[[int], None] = lambda n_rows: None,
     ) -> None:
         self.n_rows = 0
-        self._saved, self._unknown, columns = saved, unknown, kinds_of(saved)
+        self._saved, self._unknown, columns = saved, unknown, saved.kinds
         model = replace(saved.schema, kinds=columns)
         self._tables = read_tables(data, split=split, data_dir=data_dir, form=form, model=model, cells=cells)
         self._spellings = [Spelling() for _ in columns]
         self._only: ModelRows | None = None
         doubts = Doubts()
-        for source in self._sources(doubts):
-            self._only = source if self.n_rows == 0 else None
-            self._add(source)
+        for batch in self._batches(doubts):
+            self._only = batch if self.n_rows == 0 else None
+            self._add(batch)
             on_rows(self.n_rows)
         doubts.warn("standard input" if data == "-" else data)
 
     def __iter__(self) -> Iterator[ModelRows]:
-        return self._sources(Doubts()) if self._only is None else iter([self._only])
+        return self._batches(Doubts()) if self._only is None else iter([self._only])
 
-    def _sources(self, doubts: Doubts) -> Iterator[ModelRows]:
+    def _batches(self, doubts: Doubts) -> Iterator[ModelRows]:
         for table in self._tables():
-            yield source_of(self._saved, table, self._spellings, unknown=self._unknown, doubts=doubts)
+            yield model_rows(self._saved, table, self._spellings, unknown=self._unknown, doubts=doubts)
 
-    def _add(self, source: ModelRows) -> None:
-        self.n_rows += len(source.x)
-        table = source.table
-        for j, values, spelling in zip(source.places, source.values, self._spellings, strict=True):
+    def _add(self, batch: ModelRows) -> None:
+        self.n_rows += len(batch.x)
+        table = batch.table
+        for j, values, spelling in zip(batch.places, batch.values, self._spellings, strict=True):
             spelling.add(values)
             if table.is_text_file:
                 with naming(f'{table.where}: column "{table.labels[j]}"'):
                     spelling.add_words(table.cells[j], values, decimal_commas=table.decimal_commas)
 
 
-def source_of(
+def model_rows(
     saved: SavedModel,
     table: Table,
     spellings: Sequence[Spelling],
@@ -189,21 +182,21 @@ def source_of(
     doubts: Doubts | None = None,
 ) -> ModelRows:
     """Return the rows of a table for a model; see `nadek.tabular.encode.encode_by_schema`."""
-    values, codes, places = encode_by_schema(table, saved.schema, kinds_of(saved), unknown=unknown, doubts=doubts)
+    values, codes, places = encode_by_schema(table, saved.schema, saved.kinds, unknown=unknown, doubts=doubts)
     x = torch.from_numpy(codes).to(saved.model.b.device)
     values = [spelling.as_in_file(one) for spelling, one in zip(spellings, values, strict=True)]
     return ModelRows(x, table, places, values, spellings)
 
 
-def source_for(saved: SavedModel, data: str, **options: Any) -> ModelRows:  # noqa: ANN401 - those of `Stream`
+def read_model_rows(saved: SavedModel, data: str, **options: Any) -> ModelRows:  # noqa: ANN401 - those of `Stream`
     """Read rows for a model as a whole."""
-    (source,) = Stream(saved, data, **options)
-    return source
+    (batch,) = Stream(saved, data, **options)
+    return batch
 
 
-def of_numbers(measure: Measure, saved: SavedModel, source: ModelRows) -> Tensor:
+def of_numbers(measure: Measure, saved: SavedModel, batch: ModelRows) -> Tensor:
     """Return a measure of all numbers, [N, D]; 0 for other cells."""
-    return torch.from_numpy(within_bins(measure, kinds_of(saved), source.values)).to(source.x.device)
+    return torch.from_numpy(within_bins(measure, saved.kinds, batch.values)).to(batch.x.device)
 
 
 def read_tables(
@@ -220,8 +213,8 @@ def read_tables(
     It can be called more than once. A known data set is one batch.
     """
     if data in datasets.names():
-        source = open_data(data, split=split, data_dir=data_dir)
-        table = matrix_table(source.x.numpy().astype(np.uint8), source.schema.columns, where=data)
+        coded = open_data(data, split=split, data_dir=data_dir)
+        table = matrix_table(coded.x.numpy().astype(np.uint8), coded.schema.columns, where=data)
         return lambda: iter([table])
     if data == "-":
         opener = _standard_input()
@@ -253,7 +246,7 @@ def _standard_input() -> Callable[[], io.BufferedIOBase]:
     return opener
 
 
-def _held_out(train: Source, fraction: float, seed: int) -> tuple[Source, Source | None]:
+def _held_out(train: CodedTable, fraction: float, seed: int) -> tuple[CodedTable, CodedTable | None]:
     """Split rows at random; both parts need values."""
     order = torch.randperm(len(train.x), generator=torch.Generator().manual_seed(seed))
     chosen, others = order.tensor_split([int(fraction * len(train.x))])
@@ -270,11 +263,11 @@ def _held_out(train: Source, fraction: float, seed: int) -> tuple[Source, Source
     return replace(train, x=rest), replace(train, x=held_out)
 
 
-def _validation(data: str, train: Source, data_dir: Folder, form: CsvFormat | None) -> Source:
+def _validation(data: str, train: CodedTable, data_dir: Folder, form: CsvFormat | None) -> CodedTable:
     columns = train.schema.kinds or (Binary(),) * train.x.shape[1]
     model = replace(train.schema, kinds=columns)
     (table,) = read_tables(data, split="valid", data_dir=data_dir, form=form, model=model)()
     _, codes, _ = encode_by_schema(table, train.schema, columns)
     if np.isnan(codes).all():
         raise ValueError(f"{data}: no rows to validate on: {len(codes)} rows found, all of them without any value")
-    return Source(torch.from_numpy(codes), train.schema)
+    return CodedTable(torch.from_numpy(codes), train.schema)

@@ -17,7 +17,6 @@ from nadek.inference.orderings import Orderings, as_orderings
 from nadek.inference.row_random import number_uniforms
 from nadek.inference.sampling import sample
 from nadek.inference.summary import Summary, summarise
-from nadek.runs.data import kinds_of
 from nadek.runs.provenance import provenance
 from nadek.tabular.columns import encode
 from nadek.tabular.writeback import decoded
@@ -100,7 +99,7 @@ def privacy(
 
 def _as_read(saved: SavedModel, codes: Tensor, seed: int) -> Tensor:
     """Write codes of drawn rows, and read them again."""
-    kinds, rows = kinds_of(saved), torch.arange(len(codes))
+    kinds, rows = saved.kinds, torch.arange(len(codes))
     values = decoded(kinds, codes.cpu().numpy(), uniforms=number_uniforms(seed, rows))
     again = [encode(kind, column, name="drawn") for kind, column in zip(kinds, values, strict=True)]
     return torch.from_numpy(np.column_stack(again))

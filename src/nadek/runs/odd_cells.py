@@ -8,10 +8,9 @@ from torch import Tensor
 from nadek.checkpoints import SavedModel
 from nadek.inference import Explanation, explain_cells
 from nadek.inference.decoders.chunking import Progress
-from nadek.runs.data import ModelRows, kinds_of, of_numbers
+from nadek.runs.data import ModelRows, of_numbers
 from nadek.tabular.columns import level_names, log_outwards, log_own
 from nadek.tabular.columns.parsing import shown
-from nadek.tabular.encode import schema_labels
 
 
 class OddCell(NamedTuple):
@@ -26,7 +25,7 @@ class OddCell(NamedTuple):
 
 def odd_cells(
     saved: SavedModel,
-    source: ModelRows,
+    batch: ModelRows,
     rows: Tensor,
     choose: Callable[[Explanation], list[tuple[int, int]]],
     progress: Progress | None = None,
@@ -34,13 +33,13 @@ def odd_cells(
     """Return the cells that ``choose`` takes from some rows of a batch."""
     if not len(rows):
         return []
-    outwards, own = (of_numbers(measure, saved, source)[rows] for measure in (log_outwards, log_own))
-    cells = explain_cells(saved.model, source.x[rows], outwards=outwards, own=own, progress=progress)
-    odd, names, kinds = choose(cells), schema_labels(saved.schema, saved.model.n_variables), kinds_of(saved)
-    values = [source.values[j][int(rows[i])] for i, j in odd]
+    outwards, own = (of_numbers(measure, saved, batch)[rows] for measure in (log_outwards, log_own))
+    cells = explain_cells(saved.model, batch.x[rows], outwards=outwards, own=own, progress=progress)
+    odd, names, kinds = choose(cells), saved.labels, saved.kinds
+    values = [batch.values[j][int(rows[i])] for i, j in odd]
     return [
         OddCell(
-            row=source.first_row + int(rows[i]) + 1,
+            row=batch.first_row + int(rows[i]) + 1,
             column=names[j],
             value=value if isinstance(value, str) else shown(value),
             expected=level_names(kinds[j])[int(cells.expected[i, j])],

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from nadek.models.model_config import AnyConfig, ImageConfig, ModelConfig
-from nadek.runs.data import Source
+from nadek.runs.data import CodedTable
 from nadek.tabular.columns import Binary, knots, n_levels, ordinal
 from nadek.training import Recipe
 from nadek.training.defaults import Effort, defaults
@@ -90,7 +90,7 @@ def merge(
 
 
 def choose_recipe(
-    rows: Source,
+    rows: CodedTable,
     options: Mapping[str, Any],
     changes: Mapping[str, Any],
     *,

@@ -21,9 +21,8 @@ from nadek.checkpoints import (
     weights_digest,
 )
 from nadek.models.base import ConditionalModel
-from nadek.runs.data import Source
+from nadek.runs.data import CodedTable
 from nadek.runs.recipe import is_recipe
-from nadek.tabular.encode import schema_labels
 from nadek.training import Recipe, Rows, TrainingState, prepare
 from nadek.training.world import World
 from nadek.utils.atomic import locked
@@ -49,14 +48,14 @@ class Beginning:
 
 
 def as_trained(
-    recipe: Recipe, source: Source, validation: Source | None, device: torch.device | str
+    recipe: Recipe, table: CodedTable, validation: CodedTable | None, device: torch.device | str
 ) -> tuple[Rows, Rows | None]:
     """Prepare training and validation rows."""
-    columns = source.schema.columns
-    names = None if columns is None else schema_labels(source.schema, len(columns))
+    columns = table.schema.columns
+    names = None if columns is None else table.schema.labels(len(columns))
     model = recipe.model
     ready = partial(prepare, levels=model.levels, knots=model.knots, columns=names, device=device)
-    return ready(source.x), None if validation is None else ready(validation.x, training=False)
+    return ready(table.x), None if validation is None else ready(validation.x, training=False)
 
 
 def digests(rows: Rows, validation: Rows | None) -> dict[str, str | None]:
@@ -135,7 +134,7 @@ def sole_training(folder: Path) -> Iterator[None]:
                 folder.rmdir()
 
 
-def finished(recipe: Recipe, folder: Path, source: Source, validation: Source | None) -> SavedModel:
+def finished(recipe: Recipe, folder: Path, table: CodedTable, validation: CodedTable | None) -> SavedModel:
     """Return the finished model, or refuse another."""
     saved = load_saved(folder)
     here, difference = saved.schema, None
@@ -143,10 +142,10 @@ def finished(recipe: Recipe, folder: Path, source: Source, validation: Source | 
         difference = "another recipe"
     elif saved.metrics.get("diverged"):
         difference = "a training that diverged"
-    elif DIGESTS not in saved.metrics or (here.columns, here.kinds) != (source.schema.columns, source.schema.kinds):
+    elif DIGESTS not in saved.metrics or (here.columns, here.kinds) != (table.schema.columns, table.schema.kinds):
         difference = "other rows"
     else:
-        now = digests(*as_trained(recipe, source, validation, "cpu"))
+        now = digests(*as_trained(recipe, table, validation, "cpu"))
         difference = other(saved.metrics[DIGESTS], {**now, **built_on(recipe, folder, None)})
     if difference is not None:
         raise FileExistsError(f"{folder} already holds a model of {difference}; use --force to replace it")

@@ -17,7 +17,7 @@ from nadek.tabular.columns import log_density, log_relative_density
 
 def scores(
     saved: SavedModel,
-    source: ModelRows,
+    batch: ModelRows,
     orderings: Orderings | int,
     *,
     seed: int,
@@ -29,16 +29,16 @@ def scores(
     Orderings that are drawn follow from the seed, so they are those of every batch. Scores of outliers need what is
     ``expected`` of each column (`expected_scores`), where cells are missing.
     """
-    x = source.x
+    x = batch.x
     generator = torch.Generator(x.device).manual_seed(seed)
     log_probs = log_prob(saved.model, x, orderings=orderings, generator=generator, progress=progress)
-    scored = log_probs + of_numbers(log_density, saved, source).sum(1)
+    scored = log_probs + of_numbers(log_density, saved, batch).sum(1)
     columns = {
         "log_likelihood": reduce_orderings(scored, "mixture"),
         "mean_over_orderings": scored.mean(0),
         "spread_over_orderings": deviation(scored, 0),
     }
     if expected is not None:
-        relative = reduce_orderings(log_probs + of_numbers(log_relative_density, saved, source).sum(1), "mixture")
+        relative = reduce_orderings(log_probs + of_numbers(log_relative_density, saved, batch).sum(1), "mixture")
         columns["outlier_score"] = as_whole_rows(relative, x, expected()) if x.isnan().any() else relative
     return {name: column.cpu() for name, column in columns.items()}

@@ -12,7 +12,7 @@ from nadek.checkpoints import SavedModel, forget_state, load_saved, save, save_s
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import isolated
 from nadek.models.model_config import ImageConfig
-from nadek.runs.data import Source
+from nadek.runs.data import CodedTable
 from nadek.runs.provenance import provenance
 from nadek.runs.recipe import trained_alike
 from nadek.runs.resume import (
@@ -36,8 +36,8 @@ from nadek.utils.configs import difference, encode
 def train(
     recipe: Recipe,
     folder: str | os.PathLike[str],
-    source: Source,
-    validation: Source | None,
+    table: CodedTable,
+    validation: CodedTable | None,
     *,
     device: torch.device | str = "cpu",
     resume: bool = False,
@@ -52,10 +52,10 @@ def train(
     recipe's ``start`` names. One training at a time holds the folder: a second one raises a BlockingIOError. Of several
     processes only the first one reads and writes the folder.
     """
-    folder, schema = Path(folder), source.schema
+    folder, schema = Path(folder), table.schema
     if isinstance(recipe.model, ImageConfig) and schema.image_shape is None:
         schema = replace(schema, image_shape=recipe.model.image_shape)
-    rows, held_out = as_trained(recipe, source, validation, device)
+    rows, held_out = as_trained(recipe, table, validation, device)
     identity = {"recipe": encode(recipe), **digests(rows, held_out), **built_on(recipe, folder, begin)}
     is_first = world.rank == 0
     with sole_training(folder) if is_first else nullcontext():
@@ -77,7 +77,7 @@ def train(
                 "config": encode(recipe),
                 **provenance(device),
                 "history": [asdict(epoch) for epoch in fitted.history],
-                **source.trained_on,
+                **table.trained_on,
                 DIGESTS: {name: identity[name] for name in OTHERS if name in identity},
             }
             if fitted.gain is not None:

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 from nadek.tabular.columns import Column, Numeric, Unknown, encode, is_missing
 from nadek.tabular.columns.parsing import shown
 from nadek.tabular.missing_codes import far_codes
-from nadek.tabular.names import first_columns, labels_of, places_of
+from nadek.tabular.names import first_columns, places_of
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
 from nadek.tabular.text_cells import Reading, check_thousands
@@ -104,25 +104,13 @@ def encode_by_schema(
     The table may have them in any order, and columns that were dropped in training beside them. See `encode_table`.
     """
     places = _places(table, schema, len(columns))
-    label_at = dict(zip(places, schema_labels(schema, len(columns)), strict=True))
+    label_at = dict(zip(places, schema.labels(len(columns)), strict=True))
     labels = tuple(label_at.get(j, label) for j, label in enumerate(table.labels))
     own_words = [Word(text, column) for column, text in schema.missing_in or ()]
     emptied = without_words(replace(table, labels=labels), [*map(Word, schema.missing or ()), *own_words])
     table = replace(emptied, labels=table.labels if schema.columns is None else labels)
     values, codes = encode_table(table, columns, places, dtype=np.float32, unknown=unknown, doubts=doubts)
     return values, codes, places
-
-
-def schema_labels(schema: Schema, n_columns: int) -> tuple[str, ...]:
-    """Return the names of a model's columns in messages and options, see `nadek.tabular.names.labels_of`.
-
-    Columns without names have the numbers of the training table, in which some may have been dropped.
-    """
-    if schema.columns is not None:
-        labels = labels_of(schema.columns, n_columns)
-        return labels if schema.nameless is None else tuple(name or schema.nameless for name in schema.columns)
-    dropped = schema.dropped or ()
-    return tuple(label for label in labels_of(None, n_columns + len(dropped)) if label not in dropped)
 
 
 def texts_of(column: Column) -> list[str]:

@@ -13,7 +13,7 @@ from nadek.tabular.columns import Binary, Categorical, Column, Ordinal, encode, 
 from nadek.tabular.columns.infer import NO_VALUE, Declared, TickedColumnError, UndecidedColumnError
 from nadek.tabular.columns.parsing import LARGEST_EXACT, MixedColumnError, shown
 from nadek.tabular.columns.types import MOST_LEVELS
-from nadek.tabular.encode import schema_labels, texts_of
+from nadek.tabular.encode import texts_of
 from nadek.tabular.frames import categories_in, is_categorical, is_ordered
 from nadek.tabular.missing_codes import counts_of_codes
 from nadek.tabular.names import chosen_columns, first_columns
@@ -257,7 +257,7 @@ def _schema(table: Table, columns: list[Column], places: list[int], words: Seque
         missing=tuple(word.text for word in words if word.column is None) or None,
         nameless=dict(zip(names, table.labels, strict=True)).get(""),
     )
-    own = zip(schema_labels(schema, len(places)), (table.labels[j] for j in places), strict=True)
+    own = zip(schema.labels(len(places)), (table.labels[j] for j in places), strict=True)
     missing_in = [(label, word.text) for label, here in own for word in words if word.column == here]
     return replace(schema, missing_in=tuple(missing_in) or None)
 

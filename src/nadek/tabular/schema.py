@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from nadek.tabular.columns import Column
+from nadek.tabular.names import labels_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,3 +35,14 @@ class Schema:
     missing: tuple[str, ...] | None = None
     missing_in: tuple[tuple[str, str], ...] | None = None
     nameless: str | None = None
+
+    def labels(self, n_columns: int) -> tuple[str, ...]:
+        """Return the names of the columns in messages and options, see `nadek.tabular.names.labels_of`.
+
+        Columns without names have the numbers of the training table, in which some may have been dropped.
+        """
+        if self.columns is not None:
+            labels = labels_of(self.columns, n_columns)
+            return labels if self.nameless is None else tuple(name or self.nameless for name in self.columns)
+        dropped = self.dropped or ()
+        return tuple(label for label in labels_of(None, n_columns + len(dropped)) if label not in dropped)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -31,17 +31,23 @@ from nadek.tabular.frames import (
 from nadek.tabular.table import OtherTypeError, Table
 from nadek.tabular.text_cells import Spelling, as_texts, with_points
 
-Fillings = dict[int, tuple[NDArray[np.bool_], NDArray[Any]]]
-"""For the place of a column, which of its cells to replace [N], and their new values in turn."""
+Uniforms = Callable[[int], NDArray[np.float64]] | None
+"""Function from the place of a column to the random numbers [N] of its cells."""
 
 
-def decoded(
-    columns: Sequence[Column], codes: NDArray[Any], *, uniforms: Callable[[int], NDArray[np.float64]] | None = None
-) -> list[NDArray[Any]]:
-    """Return the values of codes, D arrays [N].
+class Filling(NamedTuple):
+    """Which cells of a column to replace, [N], and their new values, in turn."""
 
-    ``uniforms`` gives the random numbers [N] of a column, by its place; see `nadek.tabular.columns.decode`.
-    """
+    where: NDArray[np.bool_]
+    new: NDArray[Any]
+
+
+Fillings = dict[int, Filling]
+"""Fillings of columns, by their places."""
+
+
+def decoded(columns: Sequence[Column], codes: NDArray[Any], *, uniforms: Uniforms = None) -> list[NDArray[Any]]:
+    """Return the values of codes, D arrays [N]; see `nadek.tabular.columns.decode`."""
     return [
         decode(column, codes[:, j], uniforms=None if uniforms is None else uniforms(j))
         for j, column in enumerate(columns)
@@ -57,32 +63,27 @@ def filled(table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - an array 
     bytes, text in an empty column of numbers) gets a type that can.
     """
     missing = {j: where & table.is_missing(j) for j, (where, _) in fillings.items()}
-    fillings = {j: (missing[j], new[missing[j][where]]) for j, (where, new) in fillings.items()}
-    columns = {j: replaced(table.column(j), where, new) for j, (where, new) in fillings.items() if where.any()}
+    fillings = {j: Filling(missing[j], new[missing[j][where]]) for j, (where, new) in fillings.items()}
+    columns = {j: replaced(table.column(j), *filling) for j, filling in fillings.items() if filling.where.any()}
     frame = table.native
     if isinstance(frame, np.ndarray):
         return array_like(frame, [columns.get(j, column) for j, column in enumerate(frame.T)])
-    series = [_with_own(frame[:, j], fillings[j][0], series_like(frame[:, j], new)) for j, new in columns.items()]
+    series = [_with_own(frame[:, j], fillings[j].where, series_like(frame[:, j], new)) for j, new in columns.items()]
     whole = under_names_of((frame.with_columns(*series) if series else frame.clone()).to_native(), frame)
     if frame.implementation.is_pyarrow() and whole.schema != frame.to_native().schema:
         return whole.replace_schema_metadata()  # what pandas left there tells of the old types, and it believes it
     return whole
 
 
-def filled_words(
-    table: Table, j: int, filling: tuple[NDArray[np.bool_], NDArray[Any]], spelling: Spelling
-) -> AnyColumn:
+def filled_words(table: Table, j: int, filling: Filling, spelling: Spelling) -> AnyColumn:
     """Return the words of a text file's column as they were, beside new ones in the ``spelling`` of all."""
     cells: Any = table.cells[j]
-    where, new = filling
-    is_text = spelling.is_text or any(isinstance(value, str) for value in new.tolist())
+    is_text = spelling.is_text or any(isinstance(value, str) for value in filling.new.tolist())
     words = with_points(cells, "numbers") if table.decimal_commas and not is_text else cells
-    return pc.replace_with_mask(words, pa.array(where), spelling.spelt(new))
+    return pc.replace_with_mask(words, pa.array(filling.where), spelling.spelt(filling.new))
 
 
-def filled_column(
-    table: Table, j: int, values: NDArray[Any], filling: tuple[NDArray[np.bool_], NDArray[Any]], spelling: Spelling
-) -> AnyColumn:
+def filled_column(table: Table, j: int, values: NDArray[Any], filling: Filling, spelling: Spelling) -> AnyColumn:
     """Return a file's column with some cells replaced.
 
     It is Arrow's column of its own type if this can hold the new values, or just values. ``values`` [N] are those that
@@ -233,6 +234,7 @@ def series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwh
     values = values if native_type(like) == np.dtype(object) else _of_one_sort(values)
     given, like = like, in_plain_zone(intervals_as_text(like))
     old, fitting = like.to_native(), _fitting(values, like)
+    is_pandas, is_categorical = like.implementation.is_pandas_like(), like.dtype in CATEGORICAL
     if fitting is not None:
         values = fitting
     elif values.dtype == object and len(set(map(type, values))) > 1 and _are_numbers(values):
@@ -246,17 +248,16 @@ def series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwh
     if fitting is not None and like.implementation.is_pyarrow():
         typed = cast_in_arrow(typed, old.type, categories_listed(old))
     elif fitting is not None:
-        dtype = _with_categories(like, values.tolist()) if like.dtype in CATEGORICAL else given.to_native().dtype
-        if like.implementation.is_pandas_like():  # a dictionary of Arrow takes numbers only as objects
-            typed = (typed.astype(object) if like.dtype in CATEGORICAL else typed).astype(dtype)
-            intervals = given is not like and like.dtype in CATEGORICAL
-            if intervals and len(dtype.categories) == len(old.cat.categories):  # others stay text
-                typed = typed.cat.rename_categories(given.to_native().cat.categories)
-        else:
-            typed = typed.cast(dtype)
-    elif like.implementation.is_pandas_like() and like.dtype.is_integer() and values.dtype.kind == "f":
+        dtype = _with_categories(like, values.tolist()) if is_categorical else given.to_native().dtype
+        if is_pandas and is_categorical:
+            typed = typed.astype(object)  # a dictionary of Arrow takes numbers only so
+        typed = typed.astype(dtype) if is_pandas else typed.cast(dtype)
+        has_intervals = is_categorical and given is not like
+        if has_intervals and len(dtype.categories) == len(old.cat.categories):  # others stay text
+            typed = typed.cat.rename_categories(given.to_native().cat.categories)
+    elif is_pandas and like.dtype.is_integer() and values.dtype.kind == "f":
         typed = typed.astype((old[:0] + 0.5).dtype)  # floats of the same library: NumPy, pandas or Arrow
-    if like.implementation.is_pandas_like() and len(old) == len(typed):
+    if is_pandas and len(old) == len(typed):
         typed.index = old.index
     return nw.from_native(typed, series_only=True).alias(like.name)
 

@@ -123,17 +123,17 @@ def defaults(
         category_trust=round(CATEGORY_TRUST * min(1, SURE_ROWS / n_rows), 2) if factors else None,
         mask_input=True,
     )
-    fine, coarse = (IMPUTATION, COARSE_IMPUTATION) if imputation else (FINE, COARSE)
-    default_batch_size, learning_rate = coarse if n_rows >= (SMALL_TABLE if imputation else LARGE_TABLE) else fine
+    fine, coarse, coarse_from, between, n_read = FINE, COARSE, LARGE_TABLE, ROWS_BETWEEN, ROWS_DENSITY
+    if imputation:
+        fine, coarse, coarse_from, between = IMPUTATION, COARSE_IMPUTATION, SMALL_TABLE, 4 * ROWS_BETWEEN
+        n_read = min(2 * ROWS_IMPUTATION, max(ROWS_IMPUTATION, ROWS_A_COLUMN * len(levels)))
+    default_batch_size, learning_rate = coarse if n_rows >= coarse_from else fine
     length = EFFORTS[effort]
     most, least = round(length * MAX_EPOCHS), max(2, round(length * MIN_EPOCHS))
     if epochs is None:
-        many = min(2 * ROWS_IMPUTATION, max(ROWS_IMPUTATION, ROWS_A_COLUMN * len(levels)))
-        n_read = many if imputation else ROWS_DENSITY
         epochs = min(most, max(least, round(length * n_read / n_rows)))
     masks: MaskLaw | None = "holes" if imputation else None
     chosen = _phases(epochs, steps, masks if small else "holes", masks)
-    between = 4 * ROWS_BETWEEN if imputation else ROWS_BETWEEN
     n_levels = 2 * len(levels) if knots else sum(levels)
     anneal = min(ANNEAL[1], max(ANNEAL[0], n_levels / ANNEAL_LEVELS)) if adaptive else None
     if anneal is not None:

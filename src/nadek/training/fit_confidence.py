@@ -61,8 +61,7 @@ def fit_confidence(
     assert model.confidence is not None
     weights = {name: value for name, value in network.state_dict().items() if not name.startswith("confidence.")}
     model.load_state_dict(weights, strict=False)  # the factor is 1
-    drawn = torch.randperm(len(rows.values), generator=generator, device=generator.device)
-    validation = prepare_validation(rows.select(drawn[:MAX_ROWS]), model, generator)
+    validation = prepare_validation(rows.sample(MAX_ROWS, generator), model, generator)
     model.confidence.log_factor.copy_(_least_cost(model, validation, knots).log_factor)
     return model.eval()
 

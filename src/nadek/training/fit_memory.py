@@ -90,9 +90,7 @@ def add_memory(
     if network.config.ordering is not None:
         raise ValueError("memory: expected a network of every ordering, found one that knows one only")
     model = MemoryModel(network, *_unique_rows(train, code_dtype(network.levels), generator))
-    if len(others.values) > FIT_ROWS:  # tables may be sorted
-        drawn = torch.randperm(len(others.values), generator=generator, device=generator.device)
-        others = others.select(drawn[:FIT_ROWS])
+    others = others.sample(FIT_ROWS, generator) if len(others.values) > FIT_ROWS else others  # tables may be sorted
     validation = prepare_validation(others, network, generator, min_rows=FIT_CASES)
     parts = chunks(len(validation.missing), bytes_per_row(model), MAX_BYTES)
     scored = zip(*(_score(model, validation, rows) for rows in parts), strict=True)
@@ -153,8 +151,7 @@ def _fit_trust(
 
 
 def _unique_rows(train: Rows, dtype: torch.dtype, generator: torch.Generator) -> tuple[Tensor, Tensor | None, Tensor]:
-    drawn = torch.randperm(len(train.values), generator=generator, device=generator.device)
-    some = train.select(drawn[:MAX_ROWS])
+    some = train.sample(MAX_ROWS, generator)
     levels = some.values.round().short()
     cells = levels if some.observed is None else torch.where(some.observed, levels, -1)
     rows, counts = cells.unique(dim=0, return_counts=True)

@@ -58,8 +58,7 @@ def fit_sharpness(
     variables, densities, knots = network.variables, network.variables.densities, network.config.knots
     assert densities is not None
     assert knots is not None
-    drawn = torch.randperm(len(rows.values), generator=generator, device=generator.device)
-    chosen = rows.select(drawn[: 4 * ROWS].to(rows.values.device))
+    chosen = rows.sample(4 * ROWS, generator)
     validation = prepare_validation(chosen, network, generator, law=law, min_rows=ROWS)
     x, missing = validation.rows.values, validation.missing
     parts = chunks(len(missing), bytes_per_row(network))

@@ -48,6 +48,11 @@ class Rows(NamedTuple):
         weights = None if self.weights is None else self.weights[rows]
         return self._replace(values=self.values[rows], observed=observed, weights=weights)
 
+    def sample(self, most: int, generator: torch.Generator) -> "Rows":
+        """Return rows in a random order, so many at most."""
+        order = torch.randperm(len(self.values), generator=generator, device=generator.device)
+        return self.select(order[:most].to(self.values.device))
+
     def parts(self) -> Iterator["Rows"]:
         """Yield the rows, `CELLS` cells at a time."""
         size = part_size(self.values)
