@@ -577,12 +577,13 @@ def test_a_number_that_stands_out_has_its_own_bin(share, most):
         *((10 * skew(900)).round(), 3 + 25 * (10 * skew(900)).round(), 0.01 + (5 * skew(900)).round(1)),
         np.append(np.zeros(500), 3 + skew(40)),
         *(np.append(500 + skew(60), skew(500)), np.append(500 + skew(60), skew(500)).round(2)),
+        np.floor(9 * skew(900)) + np.random.default_rng(2).choice([0.25, 0.49, 0.75, 0.99], 900),
         *(np.repeat(few, 9) for few in ([9.99, 19.99, 49.99], [1000, 2000, 5000], [0.5, 1.5, 2.5], 300 * skew(10))),
     ],
     ids=[
         *("normal", "even", "skewed", "many zeros", "cents", "many twos", "many cents"),
         *("whole", "steps of 25", "tenths and a cent", "a gap"),
-        *("two sides", "cents on two sides"),
+        *("two sides", "cents on two sides", "endings"),
         *("prices", "whole prices", "halves", "irregular"),
     ],
 )

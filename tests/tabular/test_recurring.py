@@ -84,6 +84,16 @@ def test_one_row_makes_no_atom():
     assert not set(atoms) & set(different[times < LEAST_ROWS].tolist())
 
 
+@pytest.mark.parametrize("far", [1e4, 1e7, 1e12])
+def test_numbers_far_outside_leave_draws_of_atoms(far):
+    few = np.random.default_rng(0).choice([10, 20, 50, 100, 150, 200, 500, 999], 400) + np.arange(400) // 30
+    values = np.append(few, [far, far, 2 * far, 2 * far])
+    column = infer(values, name="gift", integers="numeric")
+    numbers = np.array([number for number, _ in column.atoms])
+    assert len(numbers) > 20
+    np.testing.assert_array_equal(numbers_at(column, column.bin_of(numbers), part_below(column, numbers)), numbers)
+
+
 def test_codes_of_atoms_keep_the_order_and_survive_rounding():
     values = prices(2000, np.random.default_rng(0))
     column = infer(values, name="price")

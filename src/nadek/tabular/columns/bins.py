@@ -156,11 +156,13 @@ class _Atoms(NamedTuple):
     rest: NDArray[np.float64]
     """Left of each bin for the smooth density, [L]."""
     smooth: NDArray[np.float64]
-    """Bins, and parts of the smooth density, added up below the ends of bins and both sides of atoms, [L + 1 + 2 A]."""
+    """How much lies below the ends of bins and both sides of atoms, [L + 1 + 2 A], were all smooth; a bin is 1."""
     both: NDArray[np.float64]
-    """The same, of both together; in between it grows with ``smooth`` evenly."""
+    """How much does lie there. In between it grows evenly with ``smooth``."""
 
-    def at(self, numbers: NDArray[np.float64], values: NDArray[np.float64], others: Any) -> NDArray[np.float64]:  # noqa: ANN401 - a number or an array
+    def at(
+        self, numbers: NDArray[np.float64], values: NDArray[np.float64], others: NDArray[np.float64] | float
+    ) -> NDArray[np.float64]:
         """Return values of the atoms that numbers are, [M], and others where they are none."""
         place = np.searchsorted(self.numbers, numbers)
         return np.where(np.append(self.numbers, np.nan)[place] == numbers, np.append(values, 0)[place], others)
@@ -227,7 +229,7 @@ def _within(
 def log_within(column: Numeric, place: NDArray[np.intp], numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return log-densities of numbers given their bins, [M]; -inf for a single value."""
     atoms = _atoms(column)
-    own = atoms.at(numbers, atoms.parts, 0)
+    own = atoms.at(numbers, atoms.parts, 0.0)
     smooth = log_lean(column, place, numbers - left_and_width(column)[0][place])
     return np.logaddexp(np.log(atoms.rest[place]) + smooth, np.log(own) - math.log(column.step or 1))
 

@@ -14,8 +14,8 @@ from nadek.tabular.columns.types import Numeric
 CONCENTRATIONS = 2.0 ** np.arange(-1, 12)
 """Those that are tried."""
 
-LEAST = 1e-300
-"""Least probability of a number, so that ratios are finite."""
+LEAST = 1e-12
+"""Least part of its bin that the smooth density gives to an atom: codes have no more digits."""
 
 LEAST_ROWS = 2
 """Of an atom."""
@@ -34,11 +34,11 @@ def atoms_of(column: Numeric, numbers: NDArray[np.float64], times: NDArray[np.in
     several = ~np.isin(column.bin_of(numbers), column.single)
     numbers, n_values, times = numbers[several], times.sum(), times[several]
     place = column.bin_of(numbers)
-    n = np.bincount(place, times)[place]
-    smooth = np.maximum(np.exp(log_within(column, place, numbers)) * column.step, LEAST)
+    n, smooth = np.bincount(place, times)[place], np.exp(log_within(column, place, numbers)) * column.step
+    may_recur, smooth = smooth >= LEAST, np.maximum(smooth, LEAST)
 
     def kept(times: NDArray[np.intp]) -> NDArray[np.intp]:
-        return np.where(times < LEAST_ROWS, 0, times)
+        return np.where(may_recur & (times >= LEAST_ROWS), times, 0)
 
     own = kept(times - 1)
     others = np.bincount(place, kept(times))[place] - kept(times)
@@ -51,5 +51,5 @@ def atoms_of(column: Numeric, numbers: NDArray[np.float64], times: NDArray[np.in
     best = max(CONCENTRATIONS.tolist(), key=gain)
     if gain(best) < LEAST_GAIN:
         return ()
-    parts = times / (n + best)
-    return tuple(zip(numbers[times >= LEAST_ROWS].tolist(), parts[times >= LEAST_ROWS].tolist(), strict=True))
+    recurs = kept(times) > 0
+    return tuple(zip(numbers[recurs].tolist(), (times / (n + best))[recurs].tolist(), strict=True))
