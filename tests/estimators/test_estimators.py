@@ -1476,6 +1476,10 @@ def test_early_stopping_holds_out_and_stops(copies):
     model = nadek.NADEk(max_iter=100, training=learning_by_heart, random_state=0).fit(noise)
     assert model.n_iter_ < 100
     assert model.history_[-1].best is not None
+    patient = nadek.NADEk(max_iter=100, training=learning_by_heart | {"n_iter_no_change": None}, random_state=0).fit(
+        noise
+    )
+    assert patient.n_iter_ == 100
     model = nadek.NADEk(**quick(early_stopping=False) | {"max_iter": 4}).fit(copies)
     assert model.n_iter_ == 4
     assert model.history_[-1].best is None

@@ -125,8 +125,8 @@ def recipe_for(
     )
 
     def changed(config: Any, **names: str) -> Any:  # noqa: ANN401 - any dataclass; of each field its option
-        given = {field: chosen[name] for field, name in names.items() if name in chosen}
-        return replace(config, **{field: type(getattr(config, field))(value) for field, value in given.items()})
+        pairs = {field: (getattr(config, field), chosen[name]) for field, name in names.items() if name in chosen}
+        return replace(config, **{f: new if None in (old, new) else type(old)(new) for f, (old, new) in pairs.items()})
 
     model = replace(model, core=changed(model.core, blocks="blocks", dropout="dropout"))
     optimizer = changed(training.optimizer, lr="learning_rate", weight_decay="weight_decay")
