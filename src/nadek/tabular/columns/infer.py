@@ -132,7 +132,7 @@ def infer(
         return Binary(levels=(False, True)) if cells.sort == "booleans" else Binary()
     if cells.sort == "text" and len(levels) == 1 and integers == "ask" and len(cells.values) < len(values):
         message = f'column "{name}" holds {shown(levels[0])} or nothing: write a word where nothing is an answer'
-        raise TickedColumnError(f"{message}, or say that it is categorical where it is unknown")
+        raise TickedColumnError(f"{message}, or say that the column is categorical if empty cells are unknown answers")
     if cells.sort == "text":
         return _words(list(map(str, levels)), len(cells.values), name)
     if len(levels) == 1:
