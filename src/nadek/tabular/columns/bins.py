@@ -89,6 +89,7 @@ def is_single(column: Numeric) -> NDArray[np.bool_]:
     return np.equal(column.means, (column.low, *column.edges))
 
 
+@lru_cache(maxsize=1024)
 def joined_levels(column: Numeric) -> NDArray[np.bool_]:
     """Return True where a bin of several values has one below, and above, without a gap between, [2, L]."""
     several = ~is_single(column)
@@ -103,6 +104,7 @@ def joined_distance(column: Numeric, place: NDArray[np.intp], away: NDArray[np.f
     return np.where(np.where(away < 0, below, above), away, 0.0)
 
 
+@lru_cache(maxsize=1024)
 @UNSAFE
 def left_and_width(column: Numeric) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Where bins begin and how wide they are; 0 where one held a single value only."""

@@ -172,6 +172,7 @@ def _lengths_beside(column: Numeric) -> NDArray[np.float64]:
     return scales * -np.expm1(_log_farther(room / scales)).sum(0)
 
 
+@lru_cache(maxsize=1024)
 def _log_beyond(column: Numeric) -> NDArray[np.float64]:
     """Return log-probabilities of numbers beyond both ends, [2], relative to those in the outermost bins.
 

@@ -6,6 +6,7 @@ A code is the place of a level, or of a bin and a number in it.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, TypeGuard
 
 import numpy as np
@@ -151,6 +152,14 @@ class Numeric(_Described):
             before = zip(left, self.cuts, self.edges, strict=False)
             if len(self.cuts) != len(self.edges) or not all(a < cut <= edge for a, cut, edge in before):
                 raise ValueError(f"cuts: expected one at most at each edge and above the one before, found {self.cuts}")
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Hash without the atoms, whose own would take long."""
+        return hash((self.edges, self.means, self.low, self.high))
 
     def _holds_atoms(self, numbers: NDArray[np.float64], parts: NDArray[np.float64]) -> bool:
         increases = self.low <= numbers[0] and (np.diff(numbers) > 0).all() and numbers[-1] <= self.high
