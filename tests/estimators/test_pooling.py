@@ -24,6 +24,11 @@ def test_tables_that_agree_have_the_interval_of_the_normal_law():
     np.testing.assert_allclose(pooled.interval(), [2 - 1.959964, 2 + 1.959964], atol=1e-6)
 
 
+def test_without_variance_within_tables_intervals_are_unbounded():
+    assert pool([1, 1.2, 1.1], [0, 0, 0], complete_df=50).interval().tolist() == [-np.inf, np.inf]
+    assert pool([1, 1, 1], [0, 0, 0], complete_df=50).interval().tolist() == [1, 1]
+
+
 def test_intervals_hold_the_mean_as_often_as_they_say():
     """The mean of 40 normal numbers, half of them drawn from the posterior of those that are left."""
     rng, n, seen, hits = np.random.default_rng(0), 40, 20, 0

@@ -34,6 +34,8 @@ class Pooled(NamedTuple):
     def interval(self, level: float = 0.95) -> Float[np.ndarray, "2 ..."]:
         """Return the lower and the upper ends of the confidence intervals.
 
+        They are infinite where no table is uncertain by itself, and the number of rows was given.
+
         Args:
             level: how often such an interval holds the true value.
 
@@ -43,7 +45,7 @@ class Pooled(NamedTuple):
         from scipy.stats import t  # here: its import takes most of a second
 
         check_number("level", level, "between 0 and 1", lambda x: 0 < x < 1)
-        reach = t.ppf((1 + level) / 2, self.degrees_of_freedom) * self.standard_error
+        reach = np.nan_to_num(t.ppf((1 + level) / 2, self.degrees_of_freedom), nan=np.inf) * self.standard_error
         return np.stack([self.estimate - reach, self.estimate + reach])
 
 
