@@ -1,8 +1,9 @@
 """Numbers that recur: prices that end in .99, and what people round.
 
 Of the n values of a bin, c are one number, to which the smooth density of the bin gives a part s. The number has
-``(c + a s) / (n + a)`` of the bin, as a Dirichlet process with the concentration a says. Its c / (n + a) is an *atom*.
-Atoms are kept where values are likelier with them, each given the others only. What one row alone has is no atom.
+``(c + a s) / (n + a)`` of the bin, as a Dirichlet process (Ferguson 1973) with the concentration a says. What it has
+for itself, c / (n + a), is an *atom*. Atoms are kept where values are likelier with them, each given the others only.
+What one row alone has is no atom.
 """
 
 import numpy as np
