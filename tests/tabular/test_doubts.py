@@ -101,6 +101,16 @@ def test_quotes_behind_spaces_are_told():
         learn_schema(table, Choices())
 
 
+def lines_about(doubt, table, categorical=()):
+    """The warnings of a data frame, and of the same table in a file."""
+    frame, file = read_frame(table), next(read_csv(lambda: io.BytesIO(table.to_csv(index=False).encode()), where="t"))
+    options, choices = {**OPTIONS, "categorical_features": list(categorical)}, Choices(categorical=categorical)
+    for learn in (lambda: learn_columns(frame, options, keep_empty=False), lambda: learn_schema(file, choices)):
+        with pytest.warns(UserWarning, match=doubt) as caught:
+            learn()
+        yield next(str(one.message) for one in caught if doubt in str(one.message))
+
+
 def test_misspelt_answers_are_told():
     """Single answers that are close to frequent ones; not short or rare ones, numbers, or answers far apart."""
     cut = ["Premium", "Very Good", "Ideal"] * 20
@@ -112,11 +122,7 @@ def test_misspelt_answers_are_told():
             "town": [*["North", "South"] * 15, *["Noth", "Sout"] * 15, "West", "East", "Wests"],
         }
     )
-    frame, file = read_frame(table), next(read_csv(lambda: io.BytesIO(table.to_csv(index=False).encode()), where="t"))
-    for learn in (lambda: learn_columns(frame, OPTIONS, keep_empty=False), lambda: learn_schema(file, Choices())):
-        with pytest.warns(UserWarning, match="spelt nearly") as caught:
-            learn()
-        line = next(str(one.message) for one in caught if "spelt nearly" in str(one.message))
+    for line in lines_about("spelt nearly", table):
         assert "'Premum' (as 'Premium'), 'Very God' (as 'Very Good') in column \"cut\"" in line
         assert "'fmale' (as 'female') in column \"sex\"" in line
         assert "age" not in line
@@ -141,13 +147,7 @@ def test_skipped_questions_are_told():
         }
     )
     table.loc[(smokes == "no").nonzero()[0][0], "daily"] = 9.0  # a slip
-    frame, file = read_frame(table), next(read_csv(lambda: io.BytesIO(table.to_csv(index=False).encode()), where="t"))
-    choices = Choices(categorical=("clinic",))
-    options = {**OPTIONS, "categorical_features": ["clinic"]}
-    for learn in (lambda: learn_columns(frame, options, keep_empty=False), lambda: learn_schema(file, choices)):
-        with pytest.warns(UserWarning, match="stated only beside") as caught:
-            learn()
-        line = next(str(one.message) for one in caught if "stated only" in str(one.message))
+    for line in lines_about("stated only beside", table, categorical=("clinic",)):
         assert '"daily", "brand" where "smokes" is \'yes\'; ' in line
         assert "\"clinic\" where \"town\" is 'Bern', 'Rome', 'Ulm'; if the rest skip" in line
         assert "age" not in line

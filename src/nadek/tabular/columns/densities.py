@@ -47,9 +47,9 @@ def log_density(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.flo
     """Return log-densities of numbers given their bins, [M].
 
     They are in nats, per unit of the column. Whole numbers, and those of few decimals, have a probability each, spread
-    over their step. Where there is no step, a number with a bin to itself has a probability. What no bin holds falls
-    off as `log_fall` says. It takes its part from what has its code, too: the number with a bin to itself, or those of
-    the outermost bin. So the density integrates to 1.
+    over their step; that of atoms is added to it, within the range of training. Where there is no step, a number with a
+    bin to itself has a probability. What no bin holds falls off as `log_fall` says. It takes its part from what has its
+    code, too: the number with a bin to itself, or those of the outermost bin. So it integrates to 1.
     """
     (place, nearest), (left, width) = _nearest(column, numbers), left_and_width(column)
     part, last, outermost = part_below(column, nearest), len(left) - 1, np.zeros(len(place))
