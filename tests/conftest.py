@@ -22,6 +22,12 @@ def generator() -> torch.Generator:
 
 
 @pytest.fixture
+def has_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trains in bfloat16 where asked for, also on a processor that is slow at it."""
+    monkeypatch.setattr("nadek.training.costs.has_fast_bfloat16", lambda _: True)
+
+
+@pytest.fixture
 def bound_memory(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Sets the bound on the working memory, in bytes."""
     return partial(monkeypatch.setattr, "nadek.inference.decoders.chunking.MAX_BYTES")

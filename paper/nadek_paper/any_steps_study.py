@@ -63,7 +63,6 @@ def any_steps_study(workspace: Workspace) -> Study:
             name=variant.name,
             train=one.trained,
             score=lambda saved, force, progress: entry(saved),
-            settings=training,
         )
 
     about = {"title": options.title, "data": options.data, "rows": options.rows, "masks": options.masks}

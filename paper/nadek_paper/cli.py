@@ -7,13 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import torch
 import typer
 
 from nadek.cli.app import run_app
 from nadek.cli.arguments import DataDir, DeviceOption, Force, Json, Quiet, pick_device
 from nadek.cli.console import say, show_json, show_line, show_table
-from nadek.cli.progress import epochs_progress, rows_progress, warn_if_slow
+from nadek.cli.progress import epochs_progress, rows_progress
 from nadek.training import Epoch
 from nadek_paper.any_steps_study import any_steps_study
 from nadek_paper.confidence_study import confidence_study
@@ -143,7 +142,7 @@ def _run(study_of: StudyOf, request: Request, workspace: Workspace) -> None:
     study = study_of(request, workspace)
     for row, reason in study.skipped.items():
         say(f"{row}: {reason}", quiet=request.quiet)
-    with _Bars(workspace.device, quiet=request.quiet) as bars:
+    with _Bars(quiet=request.quiet) as bars:
         record = run_study(study, force=request.force, watcher=bars)
     if request.as_json:
         show_json({key: _without_curve(value) for key, value in record.items()})
@@ -176,23 +175,18 @@ def _figures(request: Request, workspace: Workspace) -> None:
 class _Bars(ExitStack, Watcher):
     """Shows one bar at a time, for the training and then for the scoring of each job."""
 
-    def __init__(self, device: torch.device | str, *, quiet: bool) -> None:
+    def __init__(self, *, quiet: bool) -> None:
         super().__init__()
-        self._device, self._quiet = device, quiet
-        self._job: Job | None = None
-        self._name = ""
+        self._quiet, self._name = quiet, ""
         self._shown: dict[str, Callable[..., None]] = {}
 
     def on_job(self, job: Job, number: int, total: int) -> None:
         self.close()
-        self._job, self._shown = job, {}
+        self._shown = {}
         self._name = f"{job.name} ({number} of {total})" if total > 1 else job.name
 
     def on_epoch(self, epoch: Epoch) -> None:
         is_rbm = epoch.phase == "rbm"
-        if self._job is not None and self._job.settings is not None and not is_rbm:
-            warn_if_slow(self._job.settings, self._device, quiet=self._quiet)
-            self._job = None  # once a job
         self._bar("training an RBM" if is_rbm else "training", epochs_progress)(epoch)
 
     def on_rows(self, done: int, total: int) -> None:

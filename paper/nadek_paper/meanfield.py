@@ -115,7 +115,6 @@ def _jobs(name: str, options: MeanField, changes: Mapping[str, Any], workspace: 
             name=f"{name}, {words}",
             train=training.trained,
             score=lambda saved, force, progress: trained(saved, words),
-            settings=training.recipe.training,
         )
 
     def begin(model: ConditionalModel) -> None:

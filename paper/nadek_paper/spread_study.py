@@ -79,7 +79,6 @@ def spread_study(workspace: Workspace) -> Study:
             name=one.data,
             train=train,
             score=lambda saved, force, progress: set_results(saved, one, options, workspace, progress),
-            settings=None if one.recipe is None else one.recipe.training,
         )
 
     return Study(

@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from nadek.runs.provenance import provenance
-from nadek.training import Epoch, TrainingConfig
+from nadek.training import Epoch
 from nadek.utils.atomic import finite, read_record, replacing
 from nadek_paper.workspace import Workspace
 
@@ -24,7 +24,7 @@ class Job:
     """One model of a study: its training, its scores, its part of a record.
 
     ``train`` is given ``force`` and ``on_epoch``, ``score`` the model, ``force`` and ``progress``: what is finished is
-    not done again. ``write`` is for a job with a place of its own. ``settings`` are None for an RBM.
+    not done again. ``write`` is for a job with a place of its own.
     """
 
     name: str
@@ -32,7 +32,6 @@ class Job:
     score: Callable[..., Any]
     write: Callable[[Any], Any] = lambda results: results
     is_done: Callable[[], bool] = lambda: False
-    settings: TrainingConfig | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,7 +64,7 @@ def row_job(row: Row, kind: Kind, workspace: Workspace) -> Job:
         Scoring.forget(training.folder)
         return record
 
-    return Job(name=row.name, train=train, score=score, write=write, settings=training.recipe.training)
+    return Job(name=row.name, train=train, score=score, write=write)
 
 
 def training_of(row: Row, kind: Kind, workspace: Workspace, *, on_epoch: OnEpoch = None) -> Training:

@@ -53,17 +53,6 @@ def digits(tmp_path_factory):
 # fit
 
 
-def test_fit_warns_about_slow_bfloat16(tmp_path, monkeypatch):
-    options = ("--set", "training.precision=bfloat16")
-    monkeypatch.setattr("nadek.cli.progress.has_fast_bfloat16", lambda _: False)
-    shown = ok("fit", "digits", "-o", tmp_path / "slow", *FIT, *options).err
-    assert "this processor has no bfloat16 products of its own, and the training works in them: " in shown
-    assert "bfloat16" not in ok("fit", "digits", "-o", tmp_path / "float32", *FIT).err
-    assert ok("fit", "digits", "-o", tmp_path / "quiet", *FIT, *options, "--quiet").err == ""
-    monkeypatch.setattr("nadek.cli.progress.has_fast_bfloat16", lambda _: True)
-    assert "bfloat16" not in ok("fit", "digits", "-o", tmp_path / "quick", *FIT, *options).err
-
-
 def test_the_command_tells_its_version():
     assert ok("--version").out == f"nadek {metadata.version('nade-k')}\n"
     assert package.__version__ == metadata.version("nade-k")

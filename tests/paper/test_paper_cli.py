@@ -45,16 +45,6 @@ def test_rows_without_recipe_are_skipped(folder):
         assert result == (1, "", f"nadek: table9: row {row} has no recipe 'paper': {why}\n")
 
 
-@pytest.mark.slow
-def test_slow_bfloat16_is_announced(folder, monkeypatch):
-    monkeypatch.setattr("nadek.cli.progress.has_fast_bfloat16", lambda _: False)
-    arguments = ("table9", "--row", "nade-2")
-    assert "bfloat16" not in paper(*arguments, folder=folder)[2]
-    write_row(folder, text=TOML.replace("ema_decay = 0.9", 'ema_decay = 0.9\nprecision = "bfloat16"'))
-    assert paper(*arguments, "--force", folder=folder)[2].count("no bfloat16 products of its own") == 1
-    assert "bfloat16" not in paper(*arguments, folder=folder)[2]  # it is trained
-
-
 def test_quick_look_is_called_so(folder):
     code, out, err = paper("table9", "--row", "nade-2", "--recipe", "paper", "--quick", "--quiet", folder=folder)
     assert (code, err) == (0, "")

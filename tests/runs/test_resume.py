@@ -114,6 +114,7 @@ def assert_same(a, b):
 @pytest.mark.slow
 @pytest.mark.parametrize("validated", [True, False])
 @pytest.mark.parametrize("name", [name for name in RUNS if name != "patience"])
+@pytest.mark.usefixtures("has_bfloat16")
 def test_resuming_any_epoch_is_bitwise(name, validated, tmp_path):
     check_every_epoch(name, tmp_path, validated=validated)
 

@@ -99,6 +99,7 @@ def test_teacher_is_evaluated_and_unchanged(teacher):
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.usefixtures("has_bfloat16")
 def test_resumed_training_with_teacher_is_identical(teacher, precision):
     states = []
     rows, held_out, run = prepare(bits(40, 1)), prepare(bits(20, 2), training=False), config(precision=precision)

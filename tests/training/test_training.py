@@ -388,6 +388,7 @@ def test_validation_costs_follow_their_masks():
         torch.testing.assert_close(validation_costs(model, validation), costs.double().mean(1), rtol=1e-6, atol=0)
 
 
+@pytest.mark.usefixtures("has_bfloat16")
 def test_bfloat16_trains_to_nearly_same_cost():
     x, held_out = patterns(200, 12), patterns(100, 12, seed=1)
     costs = {}
@@ -397,6 +398,12 @@ def test_bfloat16_trains_to_nearly_same_cost():
         assert {p.dtype for p in model.parameters()} == {torch.float32}
     assert costs["bfloat16"] != costs["float32"]
     assert costs["bfloat16"] == pytest.approx(costs["float32"], rel=0.02)
+
+
+def test_bfloat16_is_float32_where_processor_has_none(monkeypatch):
+    monkeypatch.setattr("nadek.training.costs.has_fast_bfloat16", lambda _: False)
+    runs = [trained(patterns(200, 12), precision=precision)[0] for precision in ("float32", "bfloat16")]
+    assert same(*map(weights, runs))
 
 
 # The average
@@ -786,6 +793,7 @@ def test_training_ignores_callers_torch_modes(options, around):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [small, lambda: residual_nade_k(6, width=8, blocks=1, steps=2, generator=seeded(1))])
+@pytest.mark.usefixtures("has_bfloat16")
 def test_bfloat16_training_ignores_callers_autocast_cache(make):
     """One that keeps reduced weights until the outermost ends would show those of the first minibatch all along."""
     x, options = patterns(200, 6), {"precision": "bfloat16", "phases": (Phase(epochs=8),), "recompute": True}

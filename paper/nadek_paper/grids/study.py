@@ -92,7 +92,6 @@ def _job(cell: Cell, grid: Grid, workspace: Workspace) -> Job:
         score=line,
         write=write,
         is_done=lambda: is_current(cell, read_grid_record(grid, workspace)["cells"].get(cell.name)),
-        settings=cell.recipe.training,
     )
 
 

@@ -27,7 +27,7 @@ from nadek.cli.arguments import (
 from nadek.cli.column_lines import MOST_NAMES, column_reasons, list_names, missing_word_lines, schema_lines
 from nadek.cli.console import as_json_lines, say, show_json, show_table
 from nadek.cli.processes import joined
-from nadek.cli.progress import epochs_progress, warn_if_slow
+from nadek.cli.progress import epochs_progress
 from nadek.cli.tensorboard import curves
 from nadek.datasets import names
 from nadek.inference.dependence import unrelated_variables
@@ -213,7 +213,6 @@ def fit(
                 _show_finished(finished(recipe, output, rows, held_out).metrics, output, run)
             return
         _show_columns(data, rows, quiet=run.quiet)
-        warn_if_slow(recipe.training, torch_device, quiet=run.quiet)
         folder = run.tensorboard if world.rank == 0 else None
         with _stoppable(output, run, world), epochs_progress(quiet=run.quiet) as show, curves(folder, show) as on_epoch:
             saved = train(

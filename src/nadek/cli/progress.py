@@ -5,26 +5,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import torch
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from nadek.cli.console import as_json_lines, messages, say
-from nadek.kernels.cpu import has_fast_bfloat16
-from nadek.training import Epoch, TrainingConfig
+from nadek.training import Epoch
 
 LOG_EVERY = 30.0
 """Seconds between two lines of progress in a log."""
 
 JSON_EVERY = 5.0
 """Seconds between two objects about rows; each epoch has its own."""
-
-
-def warn_if_slow(training: TrainingConfig, device: torch.device | str, *, quiet: bool) -> None:
-    """Warn where the processor has no bfloat16 products."""
-    if training.precision == "bfloat16" and not has_fast_bfloat16(device):
-        slow = "this processor has no bfloat16 products of its own, and the training works in them: "
-        slow += "it takes several times longer here than with training.precision=float32"
-        say(slow, quiet=quiet, level="warning")
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from torch import Tensor
 from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
 from nadek.inference.likelihood import log_prob
 from nadek.inference.order_agnostic import PAPER, MaskDistribution, MaskLaw, fixed_order_costs, step_costs
+from nadek.kernels.cpu import has_fast_bfloat16
 from nadek.models.base import ConditionalModel
 from nadek.training.prepare import Rows, mirror_images
 from nadek.training.training_config import Phase, TrainingConfig
@@ -66,7 +67,8 @@ def batch_costs(
     """Return the costs of a minibatch after every step that the phase counts, with their gradient."""
     rows, missing, start, more = batch
     x = rows.values
-    with torch.autocast(x.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
+    in_bfloat16 = config.precision == "bfloat16" and has_fast_bfloat16(x.device)
+    with torch.autocast(x.device.type, torch.bfloat16, enabled=in_bfloat16):
         if missing is None:
             ordering = model.own_ordering
             assert ordering is not None  # checked when the run began

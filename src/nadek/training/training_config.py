@@ -83,7 +83,7 @@ class TrainingConfig:
             columns with means far from 0.5 (see `nadek.training.preconditioning`).
         stride: the fixed_order objective counts every so many-th conditional, from a random start: less work, more
             noise. 1 for all of them.
-        precision: of the matrix products; weights, costs and sums stay float32.
+        precision: of the matrix products, where the device has fast ones; weights, costs and sums stay float32.
         recompute: store no activations of the k steps for the backward pass: less memory, more time. The fixed_order
             objective ignores it.
         patience: stop after so many validations of the last phase without a better one; None never stops early.
