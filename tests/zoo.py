@@ -51,7 +51,11 @@ def _guessing(D, generator, pattern=(4, 2, 3, 3), **options):
         torch.rand(n_features, generator=generator),
         torch.randn(n_features, 2, generator=generator),
         0.1 + torch.rand(n_features, generator=generator),
+        torch.rand(n_features, generator=generator),
+        0.1 + torch.rand(n_features, generator=generator),
     )
+    if "number_trust" in options:
+        network.first_guess.use_normal_scores(torch.rand(variables.n_columns, generator=generator), variables)
     network.first_guess.begin(analysis, variables)
     return network
 
@@ -99,7 +103,7 @@ ZOO = {
         D, g, steps=1, confidence=3, ordering=tuple(torch.randperm(D, generator=g).tolist())
     ),
     "first guess": lambda D, g: _guessing(D, g, steps=2, mask_input=True),
-    "first guess of all": lambda D, g: _guessing(D, g, steps=2, category_trust=0.7, mask_input=True),
+    "first guess of all": lambda D, g: _guessing(D, g, steps=2, category_trust=0.7, number_trust=0.8, mask_input=True),
     "first guess of binary": lambda D, g: _guessing(D, g, (2,), steps=3),
     "first guess, one step, mean fill": lambda D, g: _guessing(D, g, steps=1, fill="mean"),
     "images": lambda D, g: _images(D, g, channels=(3, 4), dense=5),

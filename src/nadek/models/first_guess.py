@@ -4,12 +4,14 @@ The cells of a row are taken for sums of a few common factors, and noise of thei
 
     z = mean + L f + noise,    f ~ N(0, 1) [r],    noise ~ N(0, psi) [P]
 
-An ordered variable, such as a number, has one feature z: its code. Any other has its columns, without the first of
-three or more. Given the observed cells, the factors are Gaussian, with the precision ``1 + sum of L_p L_p' / psi_p``
-over observed features p, and so is each missing code. As these are sums over variables, a few products answer all rows,
-and a decoder adds what it reveals. The logits of the levels of an ordered variable are those of its Gaussian, less
-those where nothing is observed, and are added to the visible bias. The mean counts in full, but how narrow the Gaussian
-has become only by the part `TRUST`: straight lines through codes are surer than they should be.
+An ordered variable, such as a number, has one feature z: the normal score of its code. Any other has its columns,
+without the first of three or more. Given the observed cells, the factors are Gaussian, with the precision ``1 + sum of
+L_p L_p' / psi_p`` over observed features p, and so is each missing feature. As these are sums over variables, a few
+products answer all rows, and a decoder adds what it reveals. The logits of the levels of an ordered variable are those
+of its Gaussian, less those of one with the mean and variance of its training cells, and are added to the visible bias,
+which has their shares. So a column is guessed right, too, whose cells are missing where others have large values. The
+mean counts in full, but how narrow the Gaussian has become only by the part ``number_trust``: straight lines are surer
+than they should be.
 
 The mean of the Gaussian of another column is taken for the probability of its level, within the bounds of `FLOOR`; its
 variance says nothing more. So a little evidence moves each probability as far as the mean of its column. With three
@@ -28,12 +30,12 @@ from torch import Tensor, nn
 
 from nadek.models.variables import ALL, Variables
 
-TRUST = 0.5
-"""Part of the logits from the variance given the observed cells; the rest is from that where nothing is observed."""
+TRUST_IN_CODES = 0.5
+"""``number_trust`` where codes stand for themselves, not for normal scores."""
 MOST_CATEGORIES = 256
 """Categories of a variable with features: so many say little each, and an analysis takes their number to the cube."""
 LEAST_VARIANCE = 0.1
-"""Added to the variance of a code, whose levels are 1 apart."""
+"""Added to the variance of a feature, whose levels are about 1 apart."""
 LEAST_SHARE = 1e-3
 """The share of the rows with a level is taken to lie at least so far from 0 and from 1."""
 FLOOR = 0.1
@@ -46,6 +48,9 @@ class FactorAnalysis(NamedTuple):
     mean: Float[Tensor, " P"]
     loadings: Float[Tensor, "P r"]
     noise: Float[Tensor, " P"]
+    observed_mean: Float[Tensor, " P"]
+    """Of the observed cells, which may be missing elsewhere for what they are."""
+    observed_variance: Float[Tensor, " P"]
 
 
 class Evidence(NamedTuple):
@@ -64,13 +69,22 @@ class Evidence(NamedTuple):
 class FactorGuess(nn.Module):
     """Logits of variables given the observed cells of a row.
 
-    The ``ordinal`` ones of less than three levels are not ordered. ``rank`` is the number of factors, and
-    ``category_trust`` a factor on the logits of variables of three levels or more without an order.
+    The ``ordinal`` ones of less than three levels are not ordered. ``rank`` is the number of factors,
+    ``category_trust`` a factor on the logits of variables of three levels or more without an order, and
+    ``number_trust`` the part of the sharpness that is that given the observed cells; without it codes stand for
+    themselves.
     """
 
-    def __init__(self, variables: Variables, ordinal: Sequence[int], rank: int, category_trust: float) -> None:
+    def __init__(
+        self,
+        variables: Variables,
+        ordinal: Sequence[int],
+        rank: int,
+        category_trust: float,
+        number_trust: float | None,
+    ) -> None:
         super().__init__()
-        self.rank, self.category_trust = rank, category_trust
+        self.rank, self.category_trust, self.number_trust = rank, category_trust, number_trust
         self.ordered = frozenset(j for j in ordinal if variables.levels[j] > 2)
         self.guesses = self._guesses(variables)
         n_variables, n_columns, n_guesses = len(variables.levels), variables.n_columns, len(self.guesses)
@@ -80,7 +94,7 @@ class FactorGuess(nn.Module):
         self.loadings = nn.Buffer(torch.zeros(n_guesses, rank))
         self.mean, self.variance = nn.Buffer(torch.zeros(n_guesses)), nn.Buffer(torch.ones(n_guesses))
         self.alone = nn.Buffer(torch.zeros(n_columns))
-        # of each column its place among the guesses, and its level where these have an order
+        # of each column its place among the guesses, and the feature of its level where these have an order
         place, level = torch.zeros(n_columns, dtype=torch.long), torch.zeros(n_columns)
         for index, (j, column) in enumerate(self.guesses):
             columns = variables.columns(slice(j, j + 1))
@@ -89,7 +103,8 @@ class FactorGuess(nn.Module):
             else:
                 place[columns.start + column] = index
         guessed = {j for j, _ in self.guesses}
-        self.place, self.level = nn.Buffer(place, persistent=False), nn.Buffer(level, persistent=False)
+        self.place = nn.Buffer(place, persistent=False)
+        self.level = nn.Buffer(level, persistent=number_trust is not None)
 
         def columns_where(flags: Iterable[bool]) -> nn.Buffer:
             return nn.Buffer(variables.expand(torch.tensor(list(flags))), persistent=False)
@@ -131,11 +146,12 @@ class FactorGuess(nn.Module):
         """Return the guess for the variables in visiting order."""
         order = ordering.tolist()
         ordered = [place for place, j in enumerate(order) if j in self.ordered]
-        guess = FactorGuess(variables.permute(ordering), ordered, self.rank, self.category_trust)
+        trusts = self.category_trust, self.number_trust
+        guess = FactorGuess(variables.permute(ordering), ordered, self.rank, *trusts)
         columns, places = variables.column_order(ordering), {one: index for index, one in enumerate(self.guesses)}
         guesses = torch.tensor([places[order[place], column] for place, column in guess.guesses])
         for name, chosen in {
-            **dict.fromkeys(("column_sums", "alone"), columns),
+            **dict.fromkeys(("column_sums", "alone", "level"), columns),
             **dict.fromkeys(("variable_sums", "precisions"), ordering),
             **dict.fromkeys(("loadings", "mean", "variance"), guesses.to(ordering.device)),
         }.items():
@@ -146,7 +162,7 @@ class FactorGuess(nn.Module):
     def begin(self, analysis: FactorAnalysis, variables: Variables) -> None:
         """Take the constants of an analysis of `features`."""
         features, owner = self.features(variables)
-        mean, loadings, noise = (part.double().cpu() for part in analysis)
+        mean, loadings, noise, observed_mean, observed_variance = (part.double().cpu() for part in analysis)
         weighted = loadings / noise.unsqueeze(1)
         of_variables = torch.zeros(len(variables.levels), len(mean), dtype=torch.float64)
         of_variables[owner, torch.arange(len(mean))] = 1
@@ -167,8 +183,9 @@ class FactorGuess(nn.Module):
         self.loadings.copy_(sums @ loadings)
         self.mean.copy_(sums @ mean + lacking)
         self.variance.copy_((sums @ loadings).square().sum(1) + sums.square() @ noise)
-        zeros = self.precisions.new_zeros
-        self.alone.copy_(self._uncentred(Evidence(zeros(self.rank), zeros(self.rank**2))))
+        variance = (sums.square() @ observed_variance).to(self.variance)
+        alone = self._from_moments((sums @ observed_mean + lacking).to(self.mean), 1 / (variance + LEAST_VARIANCE))
+        self.alone.copy_(alone)
 
     def features(self, variables: Variables) -> tuple[Float[Tensor, "C P"], Int[Tensor, " P"]]:
         """Return the matrix from columns to features (float64), and the variable of each feature."""
@@ -179,7 +196,7 @@ class FactorGuess(nn.Module):
             part = torch.zeros(variables.n_columns, n_columns, dtype=torch.float64)
             part[columns] = torch.eye(n_columns, dtype=torch.float64)
             if j in self.ordered:
-                part = part @ torch.arange(n_levels, dtype=torch.float64).unsqueeze(1)
+                part = part @ self.level[columns].double().cpu().unsqueeze(1)
             elif n_levels > 2:
                 part = part[:, 1:] if n_levels <= MOST_CATEGORIES else part[:, :0]  # the first follows from the others
             parts.append(part)
@@ -198,7 +215,7 @@ class FactorGuess(nn.Module):
         return guesses
 
     def _uncentred(self, evidence: Evidence) -> Float[Tensor, "*batch C"]:
-        """Return the logits, before those of no evidence are taken away."""
+        """Return the logits, before those of the training cells are taken away."""
         precision = evidence.precision.unflatten(-1, (self.rank, self.rank))
         prior = torch.eye(self.rank, dtype=precision.dtype, device=precision.device)
         covariance = (eliminated if torch.compiler.is_exporting() else torch.linalg.inv)(precision + prior)
@@ -206,13 +223,34 @@ class FactorGuess(nn.Module):
         mean = factors @ self.loadings.t() + self.mean
         squares = self.loadings.unsqueeze(2) * self.loadings.unsqueeze(1)
         variance = self.variance - (prior - covariance).mT.flatten(-2) @ squares.flatten(1).t()  # .mT: no copy
-        sharpness = TRUST / (variance + LEAST_VARIANCE) + (1 - TRUST) / (self.variance + LEAST_VARIANCE)
+        trust = TRUST_IN_CODES if self.number_trust is None else self.number_trust
+        sharpness = trust / (variance + LEAST_VARIANCE) + (1 - trust) / (self.variance + LEAST_VARIANCE)
+        return self._from_moments(mean, sharpness)
+
+    def _from_moments(
+        self, mean: Float[Tensor, "*batch G"], sharpness: Float[Tensor, "*#batch G"]
+    ) -> Float[Tensor, "*batch C"]:
+        """Return the logits of guesses with these means."""
         share = self.mean.clamp(LEAST_SHARE, 1 - LEAST_SHARE)
         mean, sharpness, share = (part.index_select(-1, self.place) for part in (mean, sharpness, share))
         of_code = sharpness * (mean * self.level - 0.5 * self.level**2)
         p = mean.maximum(FLOOR * share).minimum(1 - FLOOR * (1 - share))
         of_column = torch.where(self.is_binary, torch.logit(p), self.category_trust * p.log())
         return torch.where(self.is_ordered, of_code, torch.where(self.is_guessed, of_column, 0))
+
+    @torch.no_grad()
+    def use_normal_scores(self, shares: Float[Tensor, " C"], variables: Variables) -> None:
+        """Place ordered levels at the normal scores of their shares of the rows.
+
+        They are as far from each other as the codes are, by their standard deviations.
+        """
+        for j in self.ordered:
+            columns = variables.columns(slice(j, j + 1))
+            share = shares[columns].double().clamp(min=LEAST_SHARE)
+            share, codes = share / share.sum(), torch.arange(len(share)).to(share)
+            scores = torch.special.ndtri(share.cumsum(0) - share / 2)
+            spreads = [(share @ one.square() - (share @ one) ** 2).sqrt() for one in (codes, scores)]
+            self.level[columns] = (share @ codes + (scores - share @ scores) * spreads[0] / spreads[1]).to(self.level)
 
 
 def eliminated(matrix: Float[Tensor, "*batch r r"]) -> Float[Tensor, "*batch r r"]:

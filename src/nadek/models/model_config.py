@@ -36,6 +36,8 @@ class ModelConfig:
         factors: number of factors of a first guess (see `nadek.models.first_guess`), which stands in place of ``fill``
             and begins the logits; None or 0 for no guess.
         category_trust: factor on the logits of such a guess at categories of three levels or more; None for 0.
+        number_trust: part of its sharpness at ordered levels that comes from the observed cells, where these enter by
+            normal scores; None for codes, and one half.
         init_std: standard deviation of the initial weights (the authors used 0.01); None scales by fan-in.
 
     Example:
@@ -60,12 +62,13 @@ class ModelConfig:
     confidence: int | None = None
     factors: int | None = None
     category_trust: float | None = None
+    number_trust: float | None = None
     init_std: float | None = None
 
     def __post_init__(self) -> None:
         check_range(self, "n_variables", "steps", "confidence", least=1, whole=True)
         check_range(self, "factors", least=0, whole=True)
-        check_range(self, "category_trust", "init_std", least=0)
+        check_range(self, "category_trust", "number_trust", "init_std", least=0)
         check_choices(self, "fill")
         ordering, ordinal, last = self.ordering, self.ordinal or (), self.n_variables - 1  # a file may have any number
         if ordering is not None and (len(ordering) != last + 1 or sorted(ordering) != list(range(len(ordering)))):

@@ -28,6 +28,8 @@ STEPS, STEPS_OF_NUMBERS = 3, 2
 """Refining steps; imputation takes fewer in tables with numbers, whose first guess is good."""
 FACTORS = 12
 """Factors of the first guess, which tables with numbers have; at most one for each of its features."""
+NUMBER_TRUST = 0.75
+"""Part of the sharpness of the guess at numbers that comes from the observed cells."""
 CATEGORY_TRUST, SURE_ROWS = 0.5, 500
 """Factor on the logits of the guess at categories up to so many rows, beyond which it falls as one divided by them."""
 WIDTH, A_COLUMN, A_VARIABLE, NARROW_VARIABLE = 400, 5, 32, 16
@@ -121,6 +123,7 @@ def defaults(
         fill="zero",
         factors=factors,
         category_trust=round(CATEGORY_TRUST * min(1, SURE_ROWS / n_rows), 2) if factors else None,
+        number_trust=NUMBER_TRUST if factors else None,
         mask_input=True,
     )
     fine, coarse, coarse_from, between, n_read = FINE, COARSE, LARGE_TABLE, ROWS_BETWEEN, ROWS_DENSITY

@@ -21,15 +21,17 @@ LEAST_NOISE = 0.01
 @torch.no_grad()
 def fit_factors(network: IterativeNADE, rows: Rows) -> None:
     """Estimate the first guess of a network from training rows; missing cells are left out."""
-    assert network.first_guess is not None
+    guess = network.first_guess
+    assert guess is not None
     some = rows.select(slice(None, None, -(-len(rows.values) // MOST_ROWS)))
     variables, shown = network.variables, some.shown
-    features, owner = network.first_guess.features(variables)
-    columns = variables.encode(some.values).double() * variables.expand(shown)
-    features, owner = features.to(columns.device), owner.to(columns.device)
-    z, weights = columns @ features, some.counted.double()
-    analysis = factor_analysis(z, shown[:, owner].double(), weights, network.first_guess.rank)
-    network.first_guess.begin(analysis, variables)
+    columns, weights = variables.encode(some.values).double() * variables.expand(shown), some.counted.double()
+    if guess.number_trust is not None:
+        count = weights @ variables.expand(shown).double()
+        guess.use_normal_scores(weights @ columns / count.clamp(min=torch.finfo(count.dtype).tiny), variables)
+    features, owner = (part.to(columns.device) for part in guess.features(variables))
+    analysis = factor_analysis(columns @ features, shown[:, owner].double(), weights, guess.rank)
+    guess.begin(analysis, variables)
 
 
 def factor_analysis(
@@ -38,20 +40,22 @@ def factor_analysis(
     """Estimate mean, loadings and noise by expectation maximisation (Rubin and Thayer 1982).
 
     Features are 0 where ``observed`` is 0, and are left out of all sums there. A row counts as often as its weight
-    says. The loadings begin at the largest eigenvectors of the correlations, each from the rows with both features.
+    says. The loadings begin at the largest eigenvectors of the correlations, each from the rows with both features. The
+    mean moves with them: it is not that of the observed cells where other cells decide what is missing.
     """
     least, counted = torch.finfo(z.dtype).tiny, weights.unsqueeze(1) * observed
     count = counted.sum(0).clamp(min=least)
-    mean = weights @ z / count
-    x = (z - mean) * observed
-    scale = (weights @ x.square() / count).sqrt().clamp(min=1e-6)
-    x /= scale
+    observed_mean = weights @ z / count
+    x = (z - observed_mean) * observed
+    observed_variance = weights @ x.square() / count
+    scale = observed_variance.sqrt().clamp(min=1e-6)
+    x, mean = x / scale, torch.zeros_like(scale)
     values, vectors = torch.linalg.eigh((x.t() * weights) @ x / (counted.t() @ observed).clamp(min=least))
     loadings = x.new_zeros(x.shape[1], rank)
     n_kept = min(loadings.shape)
     loadings[:, :n_kept] = (vectors * values.clamp(min=0).sqrt()).flip(1)[:, :n_kept]
     noise = (1 - loadings.square().sum(1)).clamp(min=0.1)
-    prior, squares = torch.eye(rank, dtype=x.dtype, device=x.device), weights @ x.square()
+    prior = torch.eye(rank, dtype=x.dtype, device=x.device)
     for _ in range(ROUNDS):
         weighted = loadings / noise.unsqueeze(1)
         outer = (loadings.unsqueeze(2) * weighted.unsqueeze(1)).flatten(1)
@@ -59,7 +63,10 @@ def factor_analysis(
         factors = (covariance @ (x @ weighted).unsqueeze(2)).squeeze(2)
         second = (covariance + factors.unsqueeze(2) * factors.unsqueeze(1)).flatten(1)
         moments = (counted.t() @ second).unflatten(1, (rank, rank)) + RIDGE * noise.view(-1, 1, 1) * prior
-        products = (x.t() * weights) @ factors
-        loadings = torch.linalg.solve(moments, products.unsqueeze(2)).squeeze(2)
-        noise = ((squares - (loadings * products).sum(1)) / count).clamp(min=LEAST_NOISE)
-    return FactorAnalysis(mean, loadings * scale.unsqueeze(1), noise * scale.square())
+        loadings = torch.linalg.solve(moments, ((x.t() * weights) @ factors).unsqueeze(2)).squeeze(2)
+        shift = weights @ ((x - factors @ loadings.t()) * observed) / count
+        x, mean = (x - shift) * observed, mean + shift
+        unexplained = weights @ x.square() - (loadings * ((x.t() * weights) @ factors)).sum(1)
+        noise = (unexplained / count).clamp(min=LEAST_NOISE)
+    mean, loadings, noise = observed_mean + mean * scale, loadings * scale.unsqueeze(1), noise * scale.square()
+    return FactorAnalysis(mean, loadings, noise, observed_mean, observed_variance)
