@@ -55,6 +55,14 @@ def test_unknown_categories_are_missing(density):
         np.testing.assert_array_equal(scores, estimator.score_samples(holed))
 
 
+def test_a_column_without_any_known_category_names_those_that_are(density):
+    table = people()
+    table["city"] = table["city"].str.upper()
+    all_of_them = r"\d+ in column .city., such as .* in row .* \(all of them; known are 'Bern', 'Genf', 'Ulm'\)"
+    with pytest.warns(UserWarning, match=STRANGE + all_of_them):
+        density.score_samples(table)
+
+
 def test_unknown_categories_stay_in_tables(density):
     strange, holed = with_strange_cells(people())
     there = strange.notna().to_numpy()

@@ -487,6 +487,11 @@ def test_what_keeps_texts_from_being_numbers_comes_first(odd):
         ([f"{k} kg" for k in range(40)], ", numbers once signs and units are left out: say"),
         ([f"${13.5 * k:,.2f}" for k in range(90, 130)], ", numbers once signs and units are left out: say"),
         ([*map(str, range(40)), "n.b.", "<0,5"], ", numbers but for '<0,5', 'n.b.' (correct or empty such cells): say"),
+        ([f"-CHF {k}'200" for k in range(40)], ", numbers once signs and units are left out: say"),
+        (
+            [f"{13.5 * k:,.2f}" for k in range(90, 130)] + [f"($1,{k}.50)" for k in range(100, 140)],
+            ", numbers once signs and units are left out (in brackets may mean below 0): say",
+        ),
         ([f"{k}b" for k in range(40)] + ["b"], ": say"),
         ([*map(str, range(40))], ": say"),
         ([f"n{k}" for k in range(40)], ": say"),

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from nadek.tabular.columns import Column, Numeric, Unknown, encode, is_missing
-from nadek.tabular.columns.parsing import shown
+from nadek.tabular.columns.parsing import listed, shown
 from nadek.tabular.missing_codes import far_codes
 from nadek.tabular.names import first_columns, places_of
 from nadek.tabular.schema import Schema
@@ -62,11 +62,16 @@ class Doubts:
     def __init__(self) -> None:
         self._unknown: dict[str, tuple[int, str]] = {}
         self._codes: dict[str, tuple[int, str]] = {}
+        self._levels: dict[str, str] = {}  # of columns without any known cell
 
     def add(self, label: str, column: Column, cells: NDArray[Any], codes: NDArray[Any], first_row: int) -> None:
         """Count those of a column, [N]."""
         is_unknown = np.isnan(codes)
         is_unknown[is_unknown] = ~is_missing(cells[is_unknown])
+        if not np.isnan(codes).all():
+            self._levels[label] = ""
+        elif not isinstance(column, Numeric):
+            self._levels.setdefault(label, f" (all of them; known are {listed(column.levels)})")
         _count(self._unknown, label, cells, is_unknown, first_row)
         if isinstance(column, Numeric) and cells.dtype.kind in "iuf":
             _count(self._codes, label, cells, far_codes(cells.astype(np.float64), column.low, column.high), first_row)
@@ -77,7 +82,11 @@ class Doubts:
             (self._unknown, "cells with values that the model does not know are taken as missing", ""),
             (self._codes, "these may mean missing, but are taken as numbers", "; if they do, empty their cells"),
         ):
-            lines = [f'{n} in column "{label}", {example}' for label, (n, example) in counts.items() if n]
+            lines = [
+                f'{n} in column "{label}", {example}{self._levels.get(label, "")}'
+                for label, (n, example) in counts.items()
+                if n
+            ]
             if lines:
                 warn(f"{message}: {first_columns(lines)}{remedy}", where=where)
 

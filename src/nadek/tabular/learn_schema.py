@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from nadek.tabular.alike_levels import alike_levels, misspelt_levels, quoted_words
 from nadek.tabular.arrow_columns import categories_listed, to_arrow
 from nadek.tabular.columns import Binary, Categorical, Column, Ordinal, encode, infer, is_missing, is_plain, read_cells
-from nadek.tabular.columns.infer import NO_VALUE, Declared, TickedColumnError, UndecidedColumnError
+from nadek.tabular.columns.infer import NO_VALUE, Declared, TickedColumnError, UndecidedColumnError, hint_of_units
 from nadek.tabular.columns.parsing import LARGEST_EXACT, MixedColumnError, shown
 from nadek.tabular.columns.types import MOST_LEVELS
 from nadek.tabular.encode import texts_of
@@ -208,9 +208,11 @@ def _learn(table: Table, j: int, declared: Declaration | None, choices: ParsedCh
     except MixedColumnError as error:
         if declared is not None:
             raise
-        can_be_words = len(set(table.column(j, reading="text").tolist()) - {None}) <= MOST_LEVELS
+        texts = sorted(set(table.column(j, reading="text").tolist()) - {None})
+        can_be_words, hint = len(texts) <= MOST_LEVELS, hint_of_units(texts)
         remedy = "that the column is categorical" if can_be_words else "leave the column out"
-        question = f"{error}: correct it, say that it means missing, or {remedy}"
+        also = "" if hint is None else f" ({hint})"
+        question = f"{error}{also}: correct it, say that it means missing, or {remedy}"
         raise UndecidedColumnError(question, ("categorical",) if can_be_words else ()) from None
     except UndecidedColumnError as error:
         if choices.whole_numbers not in error.remedies or "numeric" not in error.remedies:

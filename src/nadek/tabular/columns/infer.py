@@ -62,7 +62,7 @@ LIKE = (
     (
         r"[+-]?(\d{1,3}([.,' \u202f]\d{3})+|\d+)([.,]\d+)?( ?[€$£%])?",
         "[^0-9]",
-        "numbers once nothing separates thousands, and units are left out",
+        "numbers once separators of thousands and units are left out",
     ),
     (
         r"(\d{4}([-./])\d\d?\2\d\d?|\d\d?([-./])\d\d?\3\d{2,4})(\D.*)?",
@@ -77,8 +77,8 @@ ODD_NUMBER = re.compile(r"[+-]?(0\d.*|[\d.]{16,}|[\d.]+e[+-]?\d{3,})")
 
 NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}([.,' ]\d{3})+)?([.,]\d+)?(?<=\d)")
 
-UNIT = re.compile(r"^[<>≤≥~±$€£]+ ?| ?[^\d\s]{1,5}$")
-"""Beside a number: a sign in front, or a unit of a few letters behind."""
+UNIT = re.compile(r"^\(|\)$|^[+-]?([<>≤≥~±$€£]+|[A-Z]{3}) ?| ?[^\d\s()]{1,5}$")
+"""Beside a number: a bracket, a sign or a currency in front, or a unit of a few letters behind."""
 
 LARGEST_EXACT_SINGLE = 2**24
 """`LARGEST_EXACT` of single precision."""
@@ -168,7 +168,7 @@ def _words(levels: list[str], n_cells: int, name: str) -> Column:
     if len(levels) == 2 and hint is None:
         return Binary(levels=(levels[0], levels[1]))
     if hint is not None or len(levels) > MOST_WORDS or 1 < len(levels) == n_cells:
-        hint = _hint_of_most(levels) if hint is None else hint
+        hint = hint_of_units(levels) or _hint_of_most(levels) if hint is None else hint
         oddest_first = sorted(levels, key=lambda level: ODD_NUMBER.fullmatch(level) is None)
         message = f'column "{name}" has {len(levels)} different texts in {n_cells} rows ({listed(oddest_first, 3)})'
         message += "" if hint is None else f", {hint}"
@@ -178,13 +178,20 @@ def _words(levels: list[str], n_cells: int, name: str) -> Column:
     return Categorical(levels=tuple(levels))
 
 
+def hint_of_units(texts: list[str]) -> str | None:
+    """Return a hint where all texts that are not numbers are so beside signs or units."""
+    others = [text for text in texts if not NUMBER.fullmatch(text)]
+    if others and all(NUMBER.fullmatch(UNIT.sub("", UNIT.sub("", text))) for text in others):
+        below = " (in brackets may mean below 0)" if any(text.startswith("(") for text in others) else ""
+        return f"numbers once signs and units are left out{below}"
+    return None
+
+
 def _hint_of_most(levels: list[str]) -> str | None:
-    """Return a hint where most texts are numbers, or all that are not are numbers beside a sign or a unit."""
+    """Return a hint where most texts are numbers."""
     others = [level for level in levels if not NUMBER.fullmatch(level)]
     if 0 < len(others) <= len(levels) / 5:
         return f"numbers but for {listed(others, 3)} (correct or empty such cells)"
-    if others and all(NUMBER.fullmatch(UNIT.sub("", level)) for level in others):
-        return "numbers once signs and units are left out"
     return None
 
 
