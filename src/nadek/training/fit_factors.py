@@ -12,8 +12,8 @@ MOST_ROWS = 4000
 """Rows to learn from: a factor analysis has few constants."""
 ROUNDS = 30
 """Rounds of expectation maximisation."""
-RIDGE = 20.0
-"""Precision of the prior of a loading, around zero, where a feature has variance 1."""
+MOST_RIDGE = 20
+"""Precision of the prior of a loading, around zero, where a feature has variance 1; at most the number of features."""
 LEAST_NOISE = 0.01
 """Least variance of the noise, as part of the variance of a feature."""
 
@@ -55,14 +55,14 @@ def factor_analysis(
     n_kept = min(loadings.shape)
     loadings[:, :n_kept] = (vectors * values.clamp(min=0).sqrt()).flip(1)[:, :n_kept]
     noise = (1 - loadings.square().sum(1)).clamp(min=0.1)
-    prior = torch.eye(rank, dtype=x.dtype, device=x.device)
+    prior, ridge = torch.eye(rank, dtype=x.dtype, device=x.device), min(MOST_RIDGE, x.shape[1])
     for _ in range(ROUNDS):
         weighted = loadings / noise.unsqueeze(1)
         outer = (loadings.unsqueeze(2) * weighted.unsqueeze(1)).flatten(1)
         covariance = torch.linalg.inv((observed @ outer).unflatten(1, (rank, rank)) + prior)
         factors = (covariance @ (x @ weighted).unsqueeze(2)).squeeze(2)
         second = (covariance + factors.unsqueeze(2) * factors.unsqueeze(1)).flatten(1)
-        moments = (counted.t() @ second).unflatten(1, (rank, rank)) + RIDGE * noise.view(-1, 1, 1) * prior
+        moments = (counted.t() @ second).unflatten(1, (rank, rank)) + ridge * noise.view(-1, 1, 1) * prior
         loadings = torch.linalg.solve(moments, ((x.t() * weights) @ factors).unsqueeze(2)).squeeze(2)
         shift = weights @ ((x - factors @ loadings.t()) * observed) / count
         x, mean = (x - shift) * observed, mean + shift
