@@ -95,7 +95,7 @@ def confidence_study(workspace: Workspace) -> Study:
 
 
 def model_results(
-    model: ConditionalModel, fitted: Tensor, read: Tensor, options: ConfidenceOptions, progress: Progress | None
+    model: ConditionalModel, fitted: Tensor, read: Tensor, options: ConfidenceOptions, progress: Progress
 ) -> Record:
     """Return a model's entry of the record."""
     fitted, read = fitted.to(model.b.device), read.to(model.b.device)
@@ -122,7 +122,7 @@ def model_results(
 
 @evaluation_mode
 def conditionals_along(
-    model: ConditionalModel, x: Shaped[Tensor, "B D"], orderings: Shaped[Tensor, "M D"], progress: Progress | None
+    model: ConditionalModel, x: Shaped[Tensor, "B D"], orderings: Shaped[Tensor, "M D"], progress: Progress
 ) -> Conditionals:
     """Return all conditionals of rows of binary variables; a confidence only scales their logits."""
     if set(model.levels) != {2}:
@@ -132,8 +132,7 @@ def conditionals_along(
         for rows in chunks(len(x), bytes_per_row(model)):
             parts.append(decode_rows(model, x[rows], ordering, stage[rows]).log_probs)
             done += len(parts[-1])
-            if progress is not None:
-                progress(done, len(orderings) * len(x))
+            progress(done, len(orderings) * len(x))
     log_p = torch.cat(parts).view(len(orderings), *x.shape)
     logit = log_p - (-log_p.expm1()).log()  # infinite for a probability of 1
     return Conditionals(logit, rank_of(orderings).unsqueeze(1).double(), x.double())

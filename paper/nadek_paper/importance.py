@@ -9,6 +9,8 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.nn import functional as F
 
+from nadek.inference.decoders.chunking import Progress
+
 LogWeights = Callable[[Tensor, int, torch.Generator], Tensor]
 """From rows [B, D] and a number n: log p(v, h) - log q(h | v) of n draws of h from q for each row, [n, B] in nats."""
 
@@ -38,7 +40,7 @@ def sampled_scores(
     x: Shaped[Tensor, "N D"],
     draws: int,
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = lambda done, total: None,
 ) -> SampledScores:
     """Return the log of each row's mean weight."""
     generator = torch.Generator(x.device).manual_seed(0)
@@ -51,8 +53,7 @@ def sampled_scores(
         for number in numbers:
             groups = logs[: draws // number * number].view(-1, number, len(rows))
             parts[number].append(groups.logsumexp(1).mean(0) - math.log(number))
-        if progress is not None:
-            progress(start + len(rows), len(x))
+        progress(start + len(rows), len(x))
     log_p = {number: torch.cat(values) for number, values in parts.items()}
     return SampledScores(log_p[draws], {number: values.mean().item() for number, values in log_p.items()})
 

@@ -16,6 +16,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.nn import functional as F
 
+from nadek.inference.decoders.chunking import Progress
 from nadek.kernels.linear import affine
 from nadek.utils.configs import check_choices, check_range
 
@@ -218,7 +219,7 @@ class Estimate:
 
 @torch.no_grad()
 def log_partition(
-    rbm: RBM, mean: Float[Tensor, " D"], config: AISConfig, *, progress: Callable[[int, int], None] | None = None
+    rbm: RBM, mean: Float[Tensor, " D"], config: AISConfig, *, progress: Progress = lambda done, total: None
 ) -> Estimate:
     """Estimate the log normalising constant by annealed importance sampling (Salakhutdinov and Murray 2008).
 
@@ -236,8 +237,7 @@ def log_partition(
         log_weights += (F.softplus(now * u) - F.softplus(before * u)).double().sum(1)
         h = draw(now * u, generator)
         v = draw(now * rbm.visible_logits(h) + (1 - now) * base, generator)
-        if progress is not None:
-            progress(index, config.temperatures)
+        progress(index, config.temperatures)
     base_constant = F.softplus(base).double().sum().item() + len(rbm.c) * math.log(2)
     log_mean = log_weights.logsumexp(0).item() - math.log(config.chains)
     weights = (log_weights - log_weights.max()).exp()

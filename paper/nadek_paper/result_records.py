@@ -6,6 +6,7 @@ from typing import Any
 
 from nadek.runs.recipe import is_recipe
 from nadek.utils.atomic import read_record
+from nadek.utils.configs import encode
 from nadek_paper.rows import KINDS, Kind, Row
 from nadek_paper.workspace import Workspace
 
@@ -31,7 +32,7 @@ def records_of(workspace: Workspace, row: Row) -> list[RowRecord]:
         path = workspace.record(row.run_name(kind))
         if path.is_file():
             content = read_record(path)
-            config = content["config"]
-            current = config == row.config(kind) if row.baseline is not None else is_recipe(row.recipe(kind), config)
+            config, baseline = content["config"], row.baseline
+            current = is_recipe(row.recipe(kind), config) if baseline is None else config == encode(baseline)
             records.append(RowRecord(kind, path, content, stale=not current))
     return sorted(records, key=lambda one: (one.content["best_validation"], KINDS.index(one.kind)))

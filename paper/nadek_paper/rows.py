@@ -8,7 +8,7 @@ from typing import Any, Literal
 from nadek import datasets
 from nadek.runs.recipe import USUAL_KINDS, merge, read_recipe, trained_alike
 from nadek.training import Recipe
-from nadek.utils.configs import check_range, decode, encode, naming
+from nadek.utils.configs import check_range, decode, naming
 from nadek_paper.darn import DARNConfig
 from nadek_paper.rbm import AISConfig, RBMConfig
 from nadek_paper.workspace import files_of
@@ -135,10 +135,6 @@ class Row:
         if self.baseline is not None:
             return ("modern",)
         return tuple(kind for kind in KINDS if getattr(self.recipes, kind) is not None)
-
-    def config(self, kind: Kind) -> dict[str, Any]:
-        """Return the recipe as a record keeps it."""
-        return encode(self.baseline if self.baseline and kind in self.kinds else self.recipe(kind))
 
     def recipe(self, kind: Kind) -> Recipe:
         """Return a recipe without its notes, which are no part of the training."""

@@ -74,7 +74,7 @@ class Scoring:
         """Return a digest of all that numbers depend on."""
         return self._digest(self.x, self.along, *(self.ensemble or ()))
 
-    def scores(self, folder: Path, progress: Progress | None) -> dict[str, Any]:
+    def scores(self, folder: Path, progress: Progress) -> dict[str, Any]:
         """Return the scores as entries of a record, and save them in ``folder`` to resume from."""
         single = summarise(self._saved(folder / FILES[0], self.x, self.along, progress))
         mixed = single
@@ -104,7 +104,7 @@ class Scoring:
         for name in FILES:
             (folder / name).unlink(missing_ok=True)
 
-    def _saved(self, cache: Path, x: Tensor, orderings: Tensor, progress: Progress | None) -> Tensor:
+    def _saved(self, cache: Path, x: Tensor, orderings: Tensor, progress: Progress) -> Tensor:
         """Return log-probabilities [orderings, rows]; every piece is saved as soon as it is done."""
         digest = self._digest(x, orderings)
         scores = _load(cache, digest, (len(orderings), len(x)))
@@ -114,8 +114,7 @@ class Scoring:
                 rows = slice(start, min(start + size, len(x)))
                 if not np.isnan(scores[index, rows]).any():
                     continue
-                first, n_rows = index * len(x) + start, rows.stop - start
-                report = None if progress is None else part_of(progress, first, n_rows, scores.size)
+                report = part_of(progress, index * len(x) + start, rows.stop - start, scores.size)
                 along = orderings[index] if orderings.ndim == 2 else orderings[index, rows]
                 values = log_prob(self.model, x[rows], ordering=along, dtype=self.dtype, progress=report)
                 scores[index, rows] = values.cpu().numpy()

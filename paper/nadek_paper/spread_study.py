@@ -108,8 +108,7 @@ def set_results(
         pairs = zip(along[case.kind].unsqueeze(1), sizes, strict=True)
         parts = [log_prob(model, x, orderings=ordering, chunk=chunk) for ordering, chunk in pairs]
         scores[case] = torch.cat(parts).cpu()
-        if progress is not None:
-            progress(done, len(cases))
+        progress(done, len(cases))
     lines = [_line(case, scores, x.shape[1]) for case in cases]
     return {"model": one.network, "orderings": one.orderings, "rows": len(x), "lines": lines}
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
+from nadek.inference.decoders.chunking import Progress as Progress
 from nadek.runs.provenance import provenance
 from nadek.training import Epoch
 from nadek.utils.atomic import finite, read_record, replacing
@@ -16,7 +17,6 @@ from nadek_paper.workspace import Workspace
 
 Record = dict[str, Any]
 OnEpoch = Callable[[Epoch], None] | None
-Progress = Callable[[int, int], None] | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from nadek.checkpoints import CONFIG, SavedModel, holds_model, holds_state, load_saved, weights_digest
+from nadek.checkpoints import CONFIG, SavedModel, holds_model, holds_state, load_saved
 from nadek.runs.data import CodedTable, Split
 from nadek.runs.provenance import provenance
 from nadek.runs.recipe import is_recipe
@@ -89,11 +89,6 @@ class Training:
         """Remove the folder; interrupted halfway, it leaves no model."""
         (self.folder / CONFIG).unlink(missing_ok=True)
         shutil.rmtree(self.folder, ignore_errors=True)  # another process may remove it, too
-
-    @property
-    def digest(self) -> str:
-        """Return the digest of the finished model's weights."""
-        return weights_digest(self.folder)
 
     @property
     def _rows(self) -> dict[str, Any]:

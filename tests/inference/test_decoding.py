@@ -65,7 +65,7 @@ def test_ragged_decoder_equals_full_decoder(name, chunk, generator):
 
 @pytest.mark.slow
 @any_order
-def test_ragged_draws_follow_their_conditionals(name, generator, monkeypatch):
+def test_ragged_draws_follow_their_conditionals(name, monkeypatch):
     monkeypatch.setattr("nadek.inference.sampling.SHARE_FROM", 10**9)
     model, candidates = build(name, 3, noise=0.5), rows(build(name, 3))
     x = torch.full((12_000, 3), NAN, dtype=torch.float64)
@@ -96,7 +96,7 @@ def test_incomplete_rows_share_an_ordering(generator, monkeypatch):
 # Rows in the same state
 
 
-def test_each_state_is_scored_once(generator):
+def test_each_state_is_scored_once():
     model = build("mixed", 5)
     x = rows(model).repeat(4, 1)
     asked = []

@@ -208,7 +208,7 @@ def test_completion_log_prob_is_joint_difference(name, generator):
 
 
 @three_kinds
-def test_greedy_takes_the_best_level(name, generator):
+def test_greedy_takes_the_best_level(name):
     """By hand, with joints along the ordering; the last cell of it is left to choose."""
     model = build(name, 4)
     candidates, ordering = rows(model), torch.tensor([2, 0, 3, 1])
@@ -312,7 +312,7 @@ def test_impossible_answers_give_finite_information():
 # Models of one ordering
 
 
-def test_fixed_order_answers_along_its_ordering(generator):
+def test_fixed_order_answers_along_its_ordering():
     model = build("fixed-order nade", 4)
     own = torch.tensor(model.config.ordering)
     x, candidates = rows(model), rows(model)

@@ -41,7 +41,7 @@ def done(tmp_path_factory):
 
 
 SHIPPED = [read_grid(RECIPES / "grids" / f"{name}.toml") for name in grids(RECIPES)]
-ONE_SEED = [(grid, cell) for grid in SHIPPED for cell in grid.cells if cell.seed == grid.cells[0].seed]
+ONE_SEED = [(grid, cell) for grid in SHIPPED for cell in grid.cells if cell.recipe.seed == grid.cells[0].recipe.seed]
 
 
 @pytest.mark.slow

@@ -79,7 +79,7 @@ def test_mistakes_end_in_one_line(arguments, message, folder):
     assert message in line
 
 
-def test_help_shows_every_verb(tmp_path):
+def test_help_shows_every_verb():
     verbs = "table1 table2 table3 figures meanfield confidence any-steps spread report grids"
     for verb in verbs.split():
         assert verb in paper("--help", folder=RECIPES.parent)[1]

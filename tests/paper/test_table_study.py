@@ -269,7 +269,7 @@ def test_scores_of_others_are_refused(other, tmp_path):
         config = ModelConfig(n_variables=6, core=DeepConfig(hidden=(4,)), steps=2, init_std=1.0)
         model = IterativeNADE(config, generator=torch.Generator().manual_seed(seed))
         folder.mkdir(exist_ok=True)
-        return Scoring(model, x, orderings, in_turn=False, ensemble=None, dtype=dtype).scores(folder, None)
+        return Scoring(model, x, orderings, in_turn=False, ensemble=None, dtype=dtype).scores(folder, Watched().on_rows)
 
     first, alone = scored(tmp_path / "a"), scored(tmp_path / "b", **other)
     assert alone["test_log_likelihood"] != first["test_log_likelihood"]

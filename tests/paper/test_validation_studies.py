@@ -117,7 +117,7 @@ def test_spread_is_compared_with_random(model, tmp_path):
     assert sized["log_likelihood"] == pytest.approx(torch.cat(each).mean().item(), abs=1e-9)
 
 
-def test_tables_spread_by_mutual_information(tmp_path):
+def test_tables_spread_by_mutual_information():
     saved = SavedModel(nade_k(3, hidden=(2,), steps=1, generator=seeded()), Schema())
     train = torch.tensor([[0.0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]])
     along = orderings_along(saved, train, 20)["spread"].tolist()

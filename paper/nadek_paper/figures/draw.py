@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from nadek import figures
+from nadek.checkpoints import weights_digest
 from nadek.runs.provenance import provenance
 from nadek.utils.configs import encode
 from nadek_paper.figures import config, images
@@ -39,7 +40,7 @@ def draw_picture(picture: config.Picture, workspace: Workspace) -> Path:
         "title": picture.title,
         "quick": workspace.quick,
         "shows": encode(shows),
-        "models": {reference.name: reference.training.digest} if reference else {},
+        "models": {reference.name: weights_digest(reference.training.folder)} if reference else {},
         "evaluation": provenance(workspace.device),
         "points": points,
     }

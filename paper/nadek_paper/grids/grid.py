@@ -55,7 +55,6 @@ class Cell:
     name: str
     part: Part
     where: dict[str, str]
-    seed: int
     recipe: Recipe
 
 
@@ -149,7 +148,7 @@ def _cell(
     recipe = make_recipe(options, n_variables=part.n_variables, where=name)
     if part.parameters is not None:
         recipe = widest(recipe, part.parameters)
-    return Cell(name=name, part=part, where=where, seed=seed, recipe=recipe)
+    return Cell(name=name, part=part, where=where, recipe=recipe)
 
 
 def widest(recipe: Recipe, parameters: int) -> Recipe:

@@ -64,7 +64,7 @@ def _job(cell: Cell, grid: Grid, workspace: Workspace) -> Job:
             return None  # a result, too
 
     def line(saved: SavedModel | None, *, force: bool, progress: Progress) -> Record:
-        about = {**cell.where, SEED: cell.seed, "digest": _digest(cell), "steps": cell.recipe.model.steps}
+        about = {**cell.where, SEED: cell.recipe.seed, "digest": _digest(cell), "steps": cell.recipe.model.steps}
         if saved is None:
             return {**about, "diverged": True}
         about |= {"parameters": sum(p.numel() for p in saved.model.parameters()), **_history(saved)}

@@ -55,8 +55,8 @@ def fit_codes(
     recipe = replace(recipe, seed=seeds[2], training=replace(recipe.training, seed=seeds[1]))
     recipe, start = (recipe, None) if network is None else _going_on(recipe, network.base_model, options)
     x, x_val = torch.from_numpy(codes[train]), torch.from_numpy(others) if len(others) else None
-    levels = [n_levels(column) for column in columns]
-    ready = partial(prepare, levels=levels, knots=knots(columns), columns=labels, device=device)
+    model = recipe.model
+    ready = partial(prepare, levels=model.levels, knots=model.knots, columns=labels, device=device)
     rows, validation_rows = ready(x), None if x_val is None else ready(x_val, training=False)
     if weights is not None:
         rows = rows._replace(weights=_factors(weights[train], device))

@@ -25,7 +25,7 @@ from nadek.kernels.cpu import pick_device
 from nadek.models.base import ConditionalModel
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.memory import MemoryModel
-from nadek.tabular.columns import Binary, Column, Numeric, is_plain, n_levels
+from nadek.tabular.columns import Column, Numeric, is_plain, n_levels
 from nadek.tabular.names import labels_of
 from nadek.tabular.schema import Schema
 from nadek.tabular.template import Template
@@ -185,7 +185,7 @@ class SavedEstimator(BaseEstimator):
     def _set_columns(self, saved: SavedModel, entries: Mapping[str, Any]) -> None:
         """Set the columns of the table that `fit` saw, those without a value included."""
         schema, empty = saved.schema, entries.get("empty", [])
-        columns = list[Column | None](schema.kinds or (Binary(),) * saved.model.n_variables)
+        columns = list[Column | None](saved.kinds)
         names, dropped = list(schema.columns or ()), list(schema.dropped or ())
         named = schema.columns is not None
         if empty and not self._accepts_empty_columns:

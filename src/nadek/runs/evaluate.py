@@ -34,7 +34,7 @@ def evaluate(
     orderings: Orderings | int,
     densities: Tensor | None = None,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = lambda done, total: None,
     on_estimate: Callable[[Summary], None] = lambda summary: None,
 ) -> dict[str, Any]:
     """Return the exact log-likelihood of complete rows as a record, in nats.
@@ -49,7 +49,7 @@ def evaluate(
     table: list[Tensor] = []
     try:
         for index, ordering in enumerate(drawn):
-            report = None if progress is None else part_of(progress, index * len(x), len(x), len(drawn) * len(x))
+            report = part_of(progress, index * len(x), len(x), len(drawn) * len(x))
             log_probs = log_prob(saved.model, x, ordering=ordering, progress=report)
             table.append(log_probs if densities is None else log_probs + densities.to(device))
             on_estimate(summarise(torch.stack(table)))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
+from nadek.inference.decoders.chunking import bytes_per_row, chunks
 from nadek.models.base import ConditionalModel
 from nadek.models.binary_variables import LogMeans
 from nadek.models.codes import code_dtype
@@ -92,7 +92,7 @@ def add_memory(
     model = MemoryModel(network, *_unique_rows(train, code_dtype(network.levels), generator))
     others = others.sample(FIT_ROWS, generator) if len(others.values) > FIT_ROWS else others  # tables may be sorted
     validation = prepare_validation(others, network, generator, min_rows=FIT_CASES)
-    parts = chunks(len(validation.missing), bytes_per_row(model), MAX_BYTES)
+    parts = chunks(len(validation.missing), bytes_per_row(model))
     scored = zip(*(_score(model, validation, rows) for rows in parts), strict=True)
     alone, memories, evidences = (torch.cat(part, -2) for part in scored)
     weight = cell_weights(validation)
