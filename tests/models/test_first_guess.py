@@ -122,7 +122,7 @@ def test_analysis_finds_what_rows_were_drawn_from(part_missing):
     z = true.mean + factors @ true.loadings.T + noise
     if isinstance(part_missing, str):
         observed = torch.ones_like(z)
-        observed[:, 1] = (z[:, 0] < true.mean[0]).double()
+        observed[:, 4] = (z[:, 0] < true.mean[0]).double()
     else:
         observed = (torch.rand(z.shape, generator=generator) >= part_missing).double()
     learnt = factor_analysis(z * observed, observed, torch.ones(20_000, dtype=torch.float64), 2)
