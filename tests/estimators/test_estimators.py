@@ -473,6 +473,14 @@ def test_lists_keep_numbers_and_words_apart(copies):
     assert list(model.levels_) == list(model.sample(2).columns) == [0, 1, 2]
 
 
+def test_columns_in_another_order_come_with_advice():
+    table = pd.DataFrame({"a": [0, 1] * 20, "b": [0, 1, 1, 0] * 10})
+    model = nadek.NADEk(**QUICK).fit(table)
+    with pytest.raises(ValueError, match="feature names should match") as error:
+        model.score_samples(table[["b", "a"]])
+    assert "reindex(columns=model.feature_names_in_)" in error.value.__notes__[0]
+
+
 def test_integers_are_positions_never_names():
     table = pd.DataFrame({10: [0, 1] * 10, 1: [1, 2, 3, 1] * 5, 0: [5, 7, 9, 7] * 5})
     model = nadek.NADEk(**QUICK, categorical_features=[1]).fit(table)

@@ -34,7 +34,14 @@ def checked_table(estimator: SavedEstimator, X: MatrixLike, *, reset: bool = Fal
         array = validate_data(estimator, X, dtype=None, ensure_all_finite=False, reset=reset)
         labels = tuple(map(str, getattr(estimator, "feature_names_in_", ())))
         return read_array(array, labels).without(estimator._missing_words)
-    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    try:
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+    except ValueError as error:
+        if not reset:
+            error.add_note(
+                "X.reindex(columns=model.feature_names_in_) puts columns of pandas in order, and adds empty ones"
+            )
+        raise
     for axis, what in ((1, "feature"), (0, "sample")):
         if X.shape[axis] < 1:
             raise ValueError(f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")
