@@ -1080,7 +1080,7 @@ def test_far_number_is_an_outlier():
     height = rng.normal(170, 10, 600)
     people = np.column_stack([height, height + rng.normal(0, 5, 600)])
     detector = nadek.NADEkOutlierDetector(max_iter=15, random_state=0).fit(people)
-    usual, far, apart = detector.score_samples([[171, 170], [171, 900], [150, 190]])
+    usual, far, apart = detector.score_samples([[171, 170], [171, 900], [155, 185]])
     assert usual > apart > far
     assert detector.predict([[171, 170], [171, 900]]).tolist() == [1, -1]
     assert detector.explain([[171, 900]])[0].argmax() == 1
