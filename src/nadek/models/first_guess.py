@@ -228,7 +228,7 @@ class FactorGuess(nn.Module):
         return self._from_moments(mean, sharpness)
 
     def _from_moments(
-        self, mean: Float[Tensor, "*batch G"], sharpness: Float[Tensor, "*#batch G"]
+        self, mean: Float[Tensor, "*batch G"], sharpness: Float[Tensor, "*rows G"]
     ) -> Float[Tensor, "*batch C"]:
         """Return the logits of guesses with these means."""
         share = self.mean.clamp(LEAST_SHARE, 1 - LEAST_SHARE)
