@@ -86,7 +86,7 @@ def first_guess(model, p, observed, missing):
     columns = np.concatenate([[hidden] * len(c) for hidden, c in zip(missing, columns_of(model.levels), strict=True)])
     total = np.where(columns, 0, observed) @ p["column_sums"] - p["variable_sums"][shown].sum(0)
     covariance = np.linalg.inv(np.eye(rank) + p["precisions"][shown].sum(0).reshape(rank, rank))
-    order, trust, part = set(model.config.ordinal), model.config.category_trust or 0, model.config.number_trust
+    order, trust, number_trust = set(model.config.ordinal), model.config.category_trust or 0, model.config.number_trust
     guesses = []
     for j, n in enumerate(model.levels):
         place = columns_of(model.levels)[j]
@@ -95,7 +95,7 @@ def first_guess(model, p, observed, missing):
         centre = mean + loading @ covariance @ total
         if len(place) > 1:
             given = alone - loading @ loading + loading @ covariance @ loading
-            level, part = (np.arange(n), 0.5) if part is None else (p["level"][place], part)
+            level, part = (np.arange(n), 0.5) if number_trust is None else (p["level"][place], number_trust)
             sharpness = part / (given + 0.1) + (1 - part) / (alone + 0.1)
             guess[place] = sharpness * (level * centre - level**2 / 2)
         else:
