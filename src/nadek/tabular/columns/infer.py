@@ -77,7 +77,7 @@ ODD_NUMBER = re.compile(r"[+-]?(0\d.*|[\d.]{16,}|[\d.]+e[+-]?\d{3,})")
 
 NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}([.,' ]\d{3})+)?([.,]\d+)?(?<=\d)")
 
-UNIT = re.compile(r"^\(|\)$|^[+-]?([<>≤≥~±$€£]+|[A-Z]{3}) ?| ?[^\d\s()]{1,5}$")
+UNIT = re.compile(r"^\(?([+-]?([<>≤≥~±$€£]+|[A-Z]{3}) ?)?| ?[^\d\s()]{0,5}\)?$")
 """Beside a number: a bracket, a sign or a currency in front, or a unit of a few letters behind."""
 
 LARGEST_EXACT_SINGLE = 2**24
@@ -181,7 +181,7 @@ def _words(levels: list[str], n_cells: int, name: str) -> Column:
 def hint_of_units(texts: list[str]) -> str | None:
     """Return a hint where all texts that are not numbers are so beside signs or units."""
     others = [text for text in texts if not NUMBER.fullmatch(text)]
-    if others and all(NUMBER.fullmatch(UNIT.sub("", UNIT.sub("", text))) for text in others):
+    if others and all(NUMBER.fullmatch(UNIT.sub("", text)) for text in others):
         below = " (in brackets may mean below 0)" if any(text.startswith("(") for text in others) else ""
         return f"numbers once signs and units are left out{below}"
     return None
