@@ -1353,8 +1353,7 @@ def test_densities_complete_rows(kind, missing):
     estimator = kind()
     for option, chosen in (("auto", missing), ("use", "use"), ("complete", "complete")):
         options = options_of(estimator.set_params(missing=option))
-        columns, device = (Binary(), Binary()), torch.device("cpu")
-        recipe = recipe_for(options, 100, columns, purpose=estimator._purpose, device=device)
+        recipe = recipe_for(options, 100, (Binary(), Binary()), purpose=estimator._purpose)
         assert recipe.training.missing == chosen
 
 

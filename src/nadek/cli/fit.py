@@ -205,7 +205,6 @@ def fit(
             epochs=recipe_options.epochs,
             effort=recipe_options.effort,
             by_shape=config is None and data not in names(),
-            device=torch_device,
             where=str(config or ""),
         )
         if may_be_finished:

@@ -51,7 +51,7 @@ def fit_codes(
     split_seed = seeds[0] if split_seed is None else split_seed
     train, held_out = split_rows(codes, fraction, split_seed, weights)
     others = codes[held_out] if validation is None else validation
-    recipe = recipe_for(options, max(1, len(train)), columns, purpose=purpose, device=device)
+    recipe = recipe_for(options, max(1, len(train)), columns, purpose=purpose)
     recipe = replace(recipe, seed=seeds[2], training=replace(recipe.training, seed=seeds[1]))
     recipe, start = (recipe, None) if network is None else _going_on(recipe, network.base_model, options)
     x, x_val = torch.from_numpy(codes[train]), torch.from_numpy(others) if len(others) else None
@@ -104,9 +104,7 @@ def split_rows(
     return np.sort(np.concatenate([train, held_out[needed]])), np.sort(held_out[~needed])
 
 
-def recipe_for(
-    options: Mapping[str, Any], n_rows: int, columns: Sequence[Column], *, purpose: Purpose, device: torch.device
-) -> Recipe:
+def recipe_for(options: Mapping[str, Any], n_rows: int, columns: Sequence[Column], *, purpose: Purpose) -> Recipe:
     """Return the defaults for a table, with the options set over them."""
     given = [(name, options[name]) for name in ("max_iter", "missing", *TRAINING)]
     chosen = {name: np.asarray(one).item() for name, one in given if one != "auto"}  # JSON holds none of NumPy
@@ -121,7 +119,6 @@ def recipe_for(
         batch_size=chosen.get("batch_size"),
         steps=chosen.get("steps"),
         width=chosen.get("width"),
-        device=device,
     )
 
     def changed(config: Any, **names: str) -> Any:  # noqa: ANN401 - any dataclass; of each field its option

@@ -11,8 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from nadek.models.model_config import AnyConfig, ImageConfig, ModelConfig
 from nadek.runs.data import CodedTable
 from nadek.tabular.columns import Binary, knots, n_levels, ordinal
@@ -97,7 +95,6 @@ def choose_recipe(
     epochs: int | None,
     effort: Effort,
     by_shape: bool,
-    device: torch.device | str,
     where: str,
 ) -> Recipe:
     """Make the recipe for rows from options and changes.
@@ -124,7 +121,6 @@ def choose_recipe(
             epochs=epochs,
             batch_size=_count(training.get("batch_size")),
             steps=_count(model.get("steps")),
-            device=device,
         )
         shaped = dict(zip(("model", "training"), map(encode, chosen), strict=True))
     if effort != "default" and (not shaped or epochs is not None):

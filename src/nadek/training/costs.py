@@ -55,6 +55,11 @@ def draw_batch(
     return Minibatch(batch.select(own), missing, more_steps=more)
 
 
+def takes_bfloat16(config: TrainingConfig, device: torch.device) -> bool:
+    """Return True if matrix products are bfloat16."""
+    return config.precision == "bfloat16" and has_fast_bfloat16(device)
+
+
 def batch_costs(
     model: ConditionalModel,
     batch: Minibatch,
@@ -67,8 +72,7 @@ def batch_costs(
     """Return the costs of a minibatch after every step that the phase counts, with their gradient."""
     rows, missing, start, more = batch
     x = rows.values
-    in_bfloat16 = config.precision == "bfloat16" and has_fast_bfloat16(x.device)
-    with torch.autocast(x.device.type, torch.bfloat16, enabled=in_bfloat16):
+    with torch.autocast(x.device.type, torch.bfloat16, enabled=takes_bfloat16(config, x.device)):
         if missing is None:
             ordering = model.own_ordering
             assert ordering is not None  # checked when the run began

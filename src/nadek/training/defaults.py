@@ -9,10 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-import torch
-
 from nadek.inference.order_agnostic import MaskLaw
-from nadek.kernels.cpu import has_fast_bfloat16
 from nadek.models import ModelConfig
 from nadek.models.cores import ResidualConfig
 from nadek.models.variables import Knots
@@ -75,7 +72,6 @@ def defaults(
     batch_size: int | None = None,
     steps: int | None = None,
     width: int | None = None,
-    device: torch.device | str = "cpu",
 ) -> tuple[ModelConfig, TrainingConfig]:
     """Return the default model and training of a table.
 
@@ -94,7 +90,6 @@ def defaults(
         batch_size: rows a minibatch.
         steps: number of refining steps.
         width: units of the stream.
-        device: where the model will be trained.
 
     Example:
         >>> model, training = defaults(500, (2,) * 16)
@@ -147,7 +142,7 @@ def defaults(
         phases=chosen,
         optimizer=AdamW(lr=learning_rate, weight_decay=decay),
         batch_size=default_batch_size if batch_size is None else batch_size,
-        precision="bfloat16" if width >= BFLOAT16_WIDTH and has_fast_bfloat16(device) else "float32",
+        precision="bfloat16" if width >= BFLOAT16_WIDTH else "float32",
         patience=max(5, round(PATIENCE * epochs / every)),
         validate_every=every,
         anneal=anneal,

@@ -14,7 +14,15 @@ from nadek.inference.order_agnostic import l2_penalty
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import isolated
 from nadek.training.checks import check_resumed, check_rows, check_teacher, check_weights, check_world
-from nadek.training.costs import Minibatch, Validation, batch_costs, draw_batch, prepare_validation, validation_costs
+from nadek.training.costs import (
+    Minibatch,
+    Validation,
+    batch_costs,
+    draw_batch,
+    prepare_validation,
+    takes_bfloat16,
+    validation_costs,
+)
 from nadek.training.preconditioning import Preconditioner, mean_input
 from nadek.training.prepare import Rows
 from nadek.training.state import (
@@ -355,10 +363,10 @@ class _Run:
             return
         self.model.load_state_dict(self.last_good if self.best is None else self.best)
         self.model.eval()
-        precision, rate = self.config.precision, self.config.optimizer.lr
-        products = "" if precision == "float32" else f", or use float32 products (now {precision})"
         message = f"training diverged: the cost is {cost:.3g} in epoch {number + 1}. "
-        message += f"Lower the learning rate (now {rate:g}), or warm up for longer{products}"
+        message += f"Lower the learning rate (now {self.config.optimizer.lr:g}), or warm up for longer"
+        if takes_bfloat16(self.config, self.train.values.device):
+            message += ", or use float32 products (now bfloat16)"
         # the last good weights are an epoch older
         history = self.history if self.best is not None else self.history[:-1]
         raise TrainingDivergedError(message, history, self.model)
