@@ -8,7 +8,8 @@ draws complete the table; in each completed table y is regressed on the others, 
 rules. Shown are means over some tables, how often the 95 % interval holds the truth, and the seconds of the processor
 of a fit with its draws, on one thread: in the first case of the coefficient of g, in the second of the mean of y and of
 the coefficient of x. "whole" is the table before cells were hidden, "complete rows" leaves out the rows with a missing
-cell, and "regressions" is IterativeImputer of scikit-learn, drawing from its posterior.
+cell, and "regressions" is IterativeImputer of scikit-learn, drawing from its posterior. "refitted", for a missing y,
+is one draw of each of five networks, fitted to the rows with random weights (the Bayesian bootstrap, Rubin 1981).
 """
 
 import os
@@ -31,7 +32,7 @@ from nadek import NADEkImputer
 from nadek.estimators import pool
 
 Array = NDArray[np.float64]
-EFFECT, HIDDEN, DRAWS = 0.7, 0.3, 20
+EFFECT, HIDDEN, DRAWS, FITS = 0.7, 0.3, 20, 5
 TRUE = {"g": EFFECT, "x": 1.0, "mean": 0.4 * EFFECT}
 """Coefficients, and the mean of y."""
 CASES = {"g": ["g"], "y": ["mean", "x"]}
@@ -65,6 +66,13 @@ def nadek(frame: pd.DataFrame, seed: int) -> list[pd.DataFrame]:
     return NADEkImputer(n_imputations=DRAWS, random_state=seed).fit(frame).transform_multiple(frame)
 
 
+def refitted(frame: pd.DataFrame, seed: int) -> list[pd.DataFrame]:
+    """Complete a table by networks that were fitted with other weights of the rows."""
+    weights = np.random.default_rng(seed).exponential(size=(FITS, len(frame)))
+    imputers = [NADEkImputer(strategy="sample", random_state=FITS * seed + fit) for fit in range(FITS)]
+    return [one.fit(frame, sample_weight=w).transform(frame) for one, w in zip(imputers, weights, strict=True)]
+
+
 def regressions(frame: pd.DataFrame, seed: int) -> list[pd.DataFrame]:
     """Complete a table by chained regressions."""
     drawn = IterativeImputer(sample_posterior=True, random_state=seed).set_output(transform="pandas")
@@ -76,13 +84,15 @@ WAYS: dict[str, Callable[[pd.DataFrame, int], list[pd.DataFrame]]] = {
     "complete rows": lambda frame, seed: 2 * [frame.dropna()],
     "regressions": regressions,
     "nadek": nadek,
+    "refitted": refitted,
 }
 
 
 def measure(n_rows: int, n_tables: int, case: str) -> list[dict[str, Any]]:
     """Return mean estimates, coverages and seconds."""
     true = np.array([TRUE[name] for name in CASES[case]])
-    rows: dict[str, list[list[float]]] = {"whole": [], **{way: [] for way in WAYS}}
+    ways = [way for way in WAYS if case == "y" or way != "refitted"]
+    rows: dict[str, list[list[float]]] = {"whole": [], **{way: [] for way in ways}}
     for seed in range(n_tables):
         whole, frame = table(n_rows, seed, case)
         for way in rows:
