@@ -551,6 +551,17 @@ def test_dry_run_gives_types_and_reasons(tmp_path):
     assert error == "--dry-run: 'digits' is a known data set, whose columns are all of 0 and 1"
 
 
+def test_dry_run_shows_columns_with_one_reason_in_one_line(tmp_path):
+    rows = [f"p{i},q{i},{i % 28 + 1}.{i // 28 + 1}.2024,{i + 5},{i + 5}" for i in range(100)]
+    (tmp_path / "t.csv").write_text("\n".join(["id,mail,day,n,m", *rows]) + "\n")
+    shown = ok("fit", tmp_path / "t.csv", "--dry-run").out
+    assert [line.split("│")[1].strip() for line in shown.splitlines() if "to be said" in line] == [
+        "id, mail",
+        "day",
+        "n, m",
+    ]
+
+
 @pytest.mark.filterwarnings("default")
 def test_dry_run_warns_as_fit_does(tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n" + "1,Ja\n5,ja\n-9,Nein\n-8,Ja\n" * 5)

@@ -30,6 +30,7 @@ from nadek.tabular.columns import (
 )
 from nadek.tabular.columns.densities import TAIL
 from nadek.tabular.columns.infer import UndecidedColumnError
+from nadek.tabular.columns.text_hints import separator_of_answers
 from support.models import seeded
 
 NAN = float("nan")
@@ -493,12 +494,34 @@ def test_what_keeps_texts_from_being_numbers_comes_first(odd):
             ", numbers once signs and units are left out (in brackets may mean below 0): say",
         ),
         ([f"{k}b" for k in range(40)] + ["b"], ": say"),
+        ([f"{k // 2:02}:{k % 2}0" for k in range(40)], ", which look like times of day (write hours as numbers"),
+        (
+            [f"{a}; {b}" for a in "abcdefg" for b in "uvwxyz"],
+            ", which look like several answers at once (str.get_dummies(';') of pandas parts them): say",
+        ),
         ([*map(str, range(40))], ": say"),
         ([f"n{k}" for k in range(40)], ": say"),
     ],
 )
 def test_numbers_among_many_texts_are_named(texts, hint):
     assert re.search(r"\(and \d+ more\)\)" + re.escape(hint), refused(infer, np.array(texts, object), name="x"))
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["bus", "car", "bus;car"], ";"),
+        (["bus, car", "bus", "train", "car, train"], ","),
+        (["a|b", "a|c", "b|d", "c", "b|c|d", "a|b|my own answer"], "|"),
+        (["bus", "car", "bus and car"], None),
+        (["Bern, Switzerland", "Chur, Switzerland", "Lyon, France", "Nice, France", "Paris, France"], None),
+        (["yes", "no", "yes, but"], None),
+        (["0,5", "5,0", "5,5", "0,0", "1,5", "1,0", "5,1"], None),
+        ([], None),
+    ],
+)
+def test_separator_of_answers(texts, expected):
+    assert separator_of_answers(texts) == expected
 
 
 def test_digits_of_other_scripts_do_not_look_like_numbers():

@@ -87,6 +87,12 @@ def test_alike_levels_are_told_in_one_warning():
         learn_columns(read_frame(answers), OPTIONS, keep_empty=False)
 
 
+def test_several_answers_at_once_are_told():
+    table = read_frame(pd.DataFrame({"by": ["bus", "car", "bus;car"] * 9, "age": [1.5, 2.5, 3.5] * 9}))
+    with pytest.warns(UserWarning, match="each is learnt as one: 'bus;car' in column \"by\"; str.get_dummies"):
+        learn_columns(table, OPTIONS, keep_empty=False)
+
+
 def test_different_levels_are_not_told():
     genes = pd.DataFrame({"a": ["no", "none", "n o", None] * 3, "b": [True, False] * 6, "c": [0, 1] * 6})
     with warnings.catch_warnings():

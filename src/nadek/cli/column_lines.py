@@ -6,10 +6,12 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 import numpy as np
 
 from nadek.tabular.columns import Binary, Column, Numeric, describe, is_plain
+from nadek.tabular.columns.infer import UndecidedColumnError
 from nadek.tabular.learn_schema import Learnt, learn_each, warn_of_doubts
 from nadek.tabular.names import quoted
 from nadek.tabular.schema import Schema
@@ -63,16 +65,30 @@ def list_names(names: Sequence[str]) -> str:
     return shlex.quote(line.getvalue())
 
 
-def column_reasons(table: Table, choices: Choices) -> list[tuple[str, str, int | None, str]]:
-    """Return name, type, number of missing cells (None if unknown) and reason of each training column."""
+class Reason(NamedTuple):
+    """Why a training column is of a type."""
+
+    name: str
+    type: str
+    missing: int | None
+    """Number of missing cells; None if unknown."""
+    reason: str
+    example: str = ""
+    """Part of the reason that shows some cells."""
+
+
+def column_reasons(table: Table, choices: Choices) -> list[Reason]:
+    """Return the reasons of all columns."""
     parsed = choices.parse(table.labels)
     learnt, table, reasons = dict(learn_each(table, parsed)), without_words(table, parsed.missing), []
     for j, label in enumerate(table.labels):
-        kind, missing, reason = _reason(learnt.get(label), parsed.declared.get(label))
-        if isinstance(learnt.get(label), Exception):
+        one = learnt.get(label)
+        kind, missing, reason = _reason(one, parsed.declared.get(label))
+        if isinstance(one, Exception):
             with suppress(OtherTypeError):
                 missing = int(table.is_missing(j).sum())
-        reasons.append((label, kind, missing, reason.removeprefix(f'column "{label}" ')))
+        example = one.example if isinstance(one, UndecidedColumnError) else ""
+        reasons.append(Reason(label, kind, missing, reason.removeprefix(f'column "{label}" '), example))
     types = {j: one[0] for j, label in enumerate(table.labels) if isinstance(one := learnt.get(label), tuple)}
     warn_of_doubts(table, types)
     return reasons

@@ -24,7 +24,7 @@ from nadek.cli.arguments import (
     some_folder,
     with_groups,
 )
-from nadek.cli.column_lines import MOST_NAMES, column_reasons, list_names, missing_word_lines, schema_lines
+from nadek.cli.column_lines import MOST_NAMES, Reason, column_reasons, list_names, missing_word_lines, schema_lines
 from nadek.cli.console import as_json_lines, say, show_json, show_table
 from nadek.cli.processes import joined
 from nadek.cli.progress import epochs_progress
@@ -265,17 +265,16 @@ def _show_reasons(data: str, choices: Choices, form: CsvFormat, *, as_json: bool
     rows = column_reasons(table, choices)
     if as_json:
         keys = ("name", "type", "missing", "reason")
-        show_json({"columns": [dict(zip(keys, row, strict=True)) for row in rows]})
+        show_json({"columns": [{key: getattr(row, key) for key in keys} for row in rows]})
         return
-    groups: dict[tuple[str, str], list[tuple[str, str, int | None, str]]] = {}
+    groups: dict[tuple[str, str], list[Reason]] = {}
     for row in rows:
-        groups.setdefault((row[1], row[3].partition(" (")[0]), []).append(row)  # without the example of a cell
+        groups.setdefault((row.type, row.reason.replace(row.example, "")), []).append(row)
     lines = []
     for some in groups.values():
-        labels, (kind, *_), counts, (reason, *_) = zip(*some, strict=True)
-        known = [n for n in counts if n is not None]
+        known = [row.missing for row in some if row.missing is not None]
         missing = " to ".join(map(str, sorted({min(known), max(known)}))) if known else ""
-        lines.append([", ".join(labels), kind, missing, reason])
+        lines.append([", ".join(row.name for row in some), some[0].type, missing, some[0].reason])
     show_table(data, ["column", "type", "missing", "reason"], [list(map(escape, line)) for line in lines])
 
 

@@ -1,10 +1,11 @@
-"""Answers that differ in spaces or capital letters only, are misspelt, or have quotes around them."""
+"""Answers that differ in spaces or capital letters only, are misspelt, several at once, or have quotes around them."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 from nadek.tabular.columns import Column
+from nadek.tabular.columns.text_hints import separator_of_answers
 from nadek.tabular.encode import texts_of
 from nadek.tabular.table import Table
 
@@ -33,6 +34,13 @@ def misspelt_levels(table: Table, j: int, column: Column) -> list[str]:
     frequent = [text for text, n in times.items() if n >= FREQUENT]
     pairs = [(text, get_close_matches(text, frequent, 1, ALIKE)) for text, n in times.items() if n == 1]
     return [f"{text!r} (as {close[0]!r})" for text, close in pairs if close][:3]
+
+
+def joined_answers(column: Column) -> list[str]:
+    """Return a level that looks like several answers at once, if many do."""
+    texts = texts_of(column)
+    separator = separator_of_answers(texts)
+    return [] if separator is None else [repr(next(text for text in texts if separator in text))]
 
 
 def quoted_words(words: Iterable[str]) -> list[str]:

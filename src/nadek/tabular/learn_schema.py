@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nadek.tabular.alike_levels import alike_levels, misspelt_levels, quoted_words
+from nadek.tabular.alike_levels import alike_levels, joined_answers, misspelt_levels, quoted_words
 from nadek.tabular.arrow_columns import categories_listed, to_arrow
 from nadek.tabular.columns import Binary, Categorical, Column, Ordinal, encode, infer, is_missing, is_plain, read_cells
-from nadek.tabular.columns.infer import NO_VALUE, Declared, TickedColumnError, UndecidedColumnError, hint_of_units
+from nadek.tabular.columns.infer import NO_VALUE, Declared, TickedColumnError, UndecidedColumnError
 from nadek.tabular.columns.parsing import LARGEST_EXACT, MixedColumnError, shown
+from nadek.tabular.columns.text_hints import hint_of_units
 from nadek.tabular.columns.types import MOST_LEVELS
 from nadek.tabular.encode import texts_of
 from nadek.tabular.frames import categories_in, is_categorical, is_ordered
@@ -161,6 +162,9 @@ def warn_of_doubts(table: Table, columns: Mapping[int, Column | None]) -> None:
     _warn_of(table, alike, message, "if they are the same, write them alike")
     misspelt = {f"in {place}": misspelt_levels(table, j, column) for place, (j, column) in learnt.items()}
     _warn_of(table, misspelt, "these stand in one row, spelt nearly as a frequent answer", "if they mean it, write it")
+    joined = {f"in {place}": joined_answers(column) for place, (_, column) in learnt.items()}
+    message = "these look like several answers at once, but each is learnt as one"
+    _warn_of(table, joined, message, "str.get_dummies of pandas, with their separator, makes a column of each")
     message = "these are stated only beside some answers of other columns"
     remedy = "if the rest skip these questions, write there what that means, such as 0 or a word"
     _warn_of(table, skipped_columns(table, columns), message, remedy)

@@ -1,6 +1,5 @@
 """Infer the type of a column from its values, or ask the user."""
 
-import re
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 
 from nadek.tabular.columns.parsing import LARGEST_EXACT, UNITS, Cells, listed, numbers_of, read_cells, shown
 from nadek.tabular.columns.recurring import atoms_of
+from nadek.tabular.columns.text_hints import hint_of_form, hint_of_parts, is_odd_number
 from nadek.tabular.columns.types import MOST_DECIMALS, MOST_LEVELS, Binary, Categorical, Column, Level, Numeric
 
 Declared = Literal["auto", "categorical", "numeric"]
@@ -51,45 +51,19 @@ ERRORS = 4
 
 NO_VALUE = 'column "{}" has no value in any row: leave it out, or find some values'
 
-LIKE = (
-    (r"[+-]?[1-9]\d{0,2},\d{3}", ",", "numbers if commas are decimal (--decimal , says so) or once they are left out"),
-    (r"[+-]?\d+(,\d+)?", ",", "numbers if commas are decimal (--decimal , or decimal=',' of pandas.read_csv says so)"),
-    (
-        r"[+-]?\d*(\.\d+)?(e[+-]?\d+)?",
-        r"\.",
-        "which look like numbers (pandas.to_numeric makes some, and --numeric in files)",
-    ),
-    (
-        r"[+-]?(\d{1,3}([.,' \u202f]\d{3})+|\d+)([.,]\d+)?( ?[€$£%])?",
-        "[^0-9]",
-        "numbers once separators of thousands and units are left out",
-    ),
-    (
-        r"(\d{4}([-./])\d\d?\2\d\d?|\d\d?([-./])\d\d?\3\d{2,4})(\D.*)?",
-        "",
-        "which look like dates (in files 2023-05-31 is one; pandas.to_datetime makes some)",
-    ),
-)
-"""Texts that may be something else: the patterns of all and of a part of one of them, and a hint."""
-
-ODD_NUMBER = re.compile(r"[+-]?(0\d.*|[\d.]{16,}|[\d.]+e[+-]?\d{3,})")
-"""Why a column of numbers is text: zeros in front, more digits or larger exponents than floats have."""
-
-NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}([.,' ]\d{3})+)?([.,]\d+)?(?<=\d)")
-
-UNIT = re.compile(r"^\(?([+-]?([<>≤≥~±$€£]+|[A-Z]{3}) ?)?| ?[^\d\s()]{0,5}\)?$")
-"""Beside a number: a bracket, a sign or a currency in front, or a unit of a few letters behind."""
-
 LARGEST_EXACT_SINGLE = 2**24
 """`LARGEST_EXACT` of single precision."""
 
 
 class UndecidedColumnError(ValueError):
-    """Error: the user has to declare this column, as one of the remedies if any."""
+    """Error: the user has to declare this column, as one of the remedies if any.
 
-    def __init__(self, message: str, remedies: tuple[str, ...] = ("categorical",)) -> None:
+    Its message gives an ``example`` of the cells.
+    """
+
+    def __init__(self, message: str, remedies: tuple[str, ...] = ("categorical",), *, example: str = "") -> None:
         super().__init__(message)
-        self.remedies = remedies
+        self.remedies, self.example = remedies, example
 
 
 class TickedColumnError(UndecidedColumnError):
@@ -138,8 +112,7 @@ def infer(
     if len(levels) == 1:
         return Categorical(levels=tuple(levels))
     if integers == "ask" and all(float(level).is_integer() for level in levels):
-        remedies = ("categorical", "numeric") if len(levels) <= MOST_LEVELS else ("numeric",)
-        raise UndecidedColumnError(_about_whole_numbers(cells, levels, name), remedies)
+        raise _about_whole_numbers(cells, levels, name)
     return _numeric(cells, numbers_of(cells, name=name), n_bins)
 
 
@@ -158,54 +131,34 @@ def _tells_whole(numbers: NDArray[np.float64] | float) -> Any:  # noqa: ANN401 -
 
 def _words(levels: list[str], n_cells: int, name: str) -> Column:
     """Return the type of texts; ask about those that may be names, or something else."""
-    like = (
-        hint
-        for pattern, part, hint in LIKE
-        if all(re.fullmatch(pattern, level, re.ASCII) for level in levels)
-        and any(re.search(part, level) for level in levels)
-    )
-    hint = next(like, None)
+    hint = hint_of_form(levels)
     if len(levels) == 2 and hint is None:
         return Binary(levels=(levels[0], levels[1]))
     if hint is not None or len(levels) > MOST_WORDS or 1 < len(levels) == n_cells:
-        hint = hint_of_units(levels) or _hint_of_most(levels) if hint is None else hint
-        oddest_first = sorted(levels, key=lambda level: ODD_NUMBER.fullmatch(level) is None)
-        message = f'column "{name}" has {len(levels)} different texts in {n_cells} rows ({listed(oddest_first, 3)})'
+        hint = hint_of_parts(levels) if hint is None else hint
+        oddest_first = sorted(levels, key=lambda level: not is_odd_number(level))
+        example = f" ({listed(oddest_first, 3)})"
+        message = f'column "{name}" has {len(levels)} different texts in {n_cells} rows{example}'
         message += "" if hint is None else f", {hint}"
         if len(levels) > MOST_LEVELS:
-            raise UndecidedColumnError(f"{message}, too many for categories: leave it out", ())
-        raise UndecidedColumnError(f"{message}: say that it is categorical, or leave it out")
+            raise UndecidedColumnError(f"{message}, too many for categories: leave it out", (), example=example)
+        raise UndecidedColumnError(f"{message}: say that it is categorical, or leave it out", example=example)
     return Categorical(levels=tuple(levels))
 
 
-def hint_of_units(texts: list[str]) -> str | None:
-    """Return a hint where all texts that are not numbers are so beside signs or units."""
-    others = [text for text in texts if not NUMBER.fullmatch(text)]
-    if others and all(NUMBER.fullmatch(UNIT.sub("", text)) for text in others):
-        below = " (in brackets may mean below 0)" if any(text.startswith("(") for text in others) else ""
-        return f"numbers once signs and units are left out{below}"
-    return None
-
-
-def _hint_of_most(levels: list[str]) -> str | None:
-    """Return a hint where most texts are numbers."""
-    others = [level for level in levels if not NUMBER.fullmatch(level)]
-    if 0 < len(others) <= len(levels) / 5:
-        return f"numbers but for {listed(others, 3)} (correct or empty such cells)"
-    return None
-
-
-def _about_whole_numbers(cells: Cells, levels: list[Level], name: str) -> str:
+def _about_whole_numbers(cells: Cells, levels: list[Level], name: str) -> UndecidedColumnError:
     """Ask if whole numbers are categories; show the first that is not 0 or 1."""
     first = int(np.argmax((cells.values != 0) & (cells.values != 1)))
-    example = f"{shown(cells.values[first])} in row {cells.rows[first] + 1}"
+    example = f" ({shown(cells.values[first])} in row {cells.rows[first] + 1})"
     ends = f"from {shown(levels[0])} to {shown(levels[-1])}"
-    message = f'column "{name}" has whole numbers {ends}, {len(levels)} different ones'
+    message = f'column "{name}" has whole numbers {ends}, {len(levels)} different ones{example}'
     if len(levels) > MOST_LEVELS:
-        return f"{message} ({example}), too many for categories: say that they are numbers, or leave the column out"
+        question = f"{message}, too many for categories: say that they are numbers, or leave the column out"
+        return UndecidedColumnError(question, ("numeric",), example=example)
     are_names = MOST_WORDS < len(levels) == len(cells.values)
     out = ", or leave the column out if it only numbers the rows" if are_names else ""
-    return f"{message} ({example}): say whether they are categories or numbers{out}"
+    question = f"{message}: say whether they are categories or numbers{out}"
+    return UndecidedColumnError(question, ("categorical", "numeric"), example=example)
 
 
 def _dates(cells: Cells, n_bins: int, name: str) -> Numeric:
