@@ -152,6 +152,12 @@ def test_known_set_takes_no_declarations(output):
     assert error == "'digits' is a known data set: expected no choices, as what its columns are is known"
 
 
+@pytest.mark.parametrize("verb", ["score", "impute", "draw"])
+def test_table_has_no_parts(verb, survey, table):
+    expected = f"split: {str(table)!r} has no parts: expected it left out, found 'test'"
+    assert fails(verb, survey, table, "--split", "test") == expected
+
+
 def test_all_unreadable_columns_are_named(tmp_path, output):
     table = tmp_path / "t.parquet"
     when = pa.array([1, 2, 3], pa.duration("ms"))

@@ -72,7 +72,7 @@ NUMBERS = tuple(suffix for suffix in SUFFIXES if not suffix.startswith(".amat"))
 DeviceOption = Annotated[
     Literal["auto", "cpu", "cuda"], typer.Option("--device", help="Where to compute; auto takes a GPU if there is one.")
 ]
-SplitOption = Annotated[Split, typer.Option("--split", help="Which part of a known data set.")]
+SplitOption = Annotated[Split | None, option("--split", "Which part of a known data set. [dim]\\[default: test][/]")]
 Header = Annotated[
     bool | None, option("--header/--no-header", "CSV: the first row holds names. [dim]\\[told from its cells][/]")
 ]
@@ -108,7 +108,7 @@ class FileOptions:
 class TableOptions(FileOptions):
     """Options of verbs that turn one table into another."""
 
-    split: SplitOption = "test"
+    split: SplitOption = None
     output: OutputFile = None
     unknown: UnknownOption = "missing"
     device: DeviceOption = "auto"

@@ -89,7 +89,7 @@ def evaluate(
         estimates = evaluate_model(
             saved, x, orderings=along, densities=densities, seed=seed, progress=progress, on_estimate=estimate
         )
-    record = {"data": data, "split": table.split if data in names() else None, **estimates}
+    record = {"data": data, "split": (table.split or "test") if data in names() else None, **estimates}
     record |= {"spread": True} if spread else {}
     _show_record(record, table, _show_estimates, as_json=as_json)
 

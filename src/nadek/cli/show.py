@@ -158,7 +158,7 @@ def draw(
         Path, typer.Option("--output", "-o", parser=some_folder, metavar="<path>", help="Folder for the pictures.")
     ] = Path("pictures"),
     hidden: Annotated[float, typer.Option("--hidden", min=0.0, max=1.0, help="Part of the cells to hide.")] = 0.5,
-    split: SplitOption = "test",
+    split: SplitOption = None,
     data_dir: DataDir = None,
     seed: Seed = 0,
     device: DeviceOption = "auto",

@@ -124,8 +124,8 @@ class Stream:
 
     Each batch is `ModelRows`, whose codes are on the device of the model. The whole table is looked through first: a
     wrong cell anywhere is an error before any work, and what follows from all rows of a column is the same in every
-    batch. If there are several batches, they are read again then. ``unknown`` values are refused, or missing with a
-    warning.
+    batch. If there are several batches, they are read again then. Of a known set the part ``split`` is read, "test" by
+    default. ``unknown`` values are refused, or missing with a warning.
 
     Attributes:
         n_rows: N.
@@ -136,7 +136,7 @@ class Stream:
         saved: SavedModel,
         data: str,
         *,
-        split: Split = "test",
+        split: Split | None = None,
         data_dir: Folder = None,
         form: CsvFormat | None = None,
         unknown: Unknown = "error",
@@ -146,7 +146,9 @@ class Stream:
         self.n_rows = 0
         self._saved, self._unknown, columns = saved, unknown, saved.kinds
         model = replace(saved.schema, kinds=columns)
-        self._tables = read_tables(data, split=split, data_dir=data_dir, form=form, model=model, cells=cells)
+        if split is not None and data not in datasets.names():
+            raise ValueError(f"split: {data!r} has no parts: expected it left out, found {split!r}")
+        self._tables = read_tables(data, split=split or "test", data_dir=data_dir, form=form, model=model, cells=cells)
         self._spellings = [Spelling() for _ in columns]
         self._only: ModelRows | None = None
         doubts = Doubts()
