@@ -86,7 +86,7 @@ def means_of_parts(column: Numeric, n_parts: int) -> NDArray[np.float64]:
 
 def is_single(column: Numeric) -> NDArray[np.bool_]:
     """Return True for bins of a single value, [L]."""
-    return np.equal(column.means, (column.low, *column.edges))
+    return np.equal(column.means, column.lefts)
 
 
 @lru_cache(maxsize=1024)
@@ -109,8 +109,8 @@ def joined_distance(column: Numeric, place: NDArray[np.intp], away: NDArray[np.f
 def left_and_width(column: Numeric) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Where bins begin and how wide they are; 0 where one held a single value only."""
     left, right = np.array((column.low, *column.ends)), np.array((*column.ends, column.high + column.step))
-    single, alone = is_single(column), np.array((column.low, *column.edges))
-    left[single] = right[single] = alone[single]
+    single = is_single(column)
+    left[single] = right[single] = np.array(column.lefts)[single]
     return left, np.minimum(right - left, LARGEST)
 
 
@@ -249,7 +249,7 @@ def log_lean(column: Numeric, place: NDArray[np.intp], inwards: NDArray[np.float
 @UNSAFE
 def typical_width(column: Numeric) -> float:
     """Return the median width of bins; of their size where there is no width."""
-    typical = min(float(np.median(np.diff((column.low, *column.edges, column.high)))), LARGEST)
+    typical = min(float(np.median(np.diff((*column.lefts, column.high)))), LARGEST)
     return typical or (column.high - column.low) / len(column.means) or abs(column.low) or 1.0
 
 

@@ -164,7 +164,7 @@ def _scales(column: Numeric) -> NDArray[np.float64]:
 @lru_cache(maxsize=1024)
 def _lengths_beside(column: Numeric) -> NDArray[np.float64]:
     """Return integrals of the fall beside left edges, to the ends of their bins, [L]."""
-    left, step, scales = np.array((column.low, *column.edges)), column.step, _scales(column)
+    left, step, scales = np.array(column.lefts), column.step, _scales(column)
     ends = np.array((-np.inf, *column.ends, np.inf))
     room = np.stack([left - ends[:-1], ends[1:] - left])
     if step:  # of the numbers between, without both ends

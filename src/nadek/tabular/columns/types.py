@@ -130,10 +130,9 @@ class Numeric(_Described):
     def __post_init__(self) -> None:
         if not all(map(math.isfinite, (*self.edges, *self.means, self.low, self.high))):
             raise ValueError("expected finite edges and means, found another number")
-        left = (self.low, *self.edges)
-        if any(a >= b for a, b in zip(left, self.edges, strict=False)) or left[-1] > self.high:
+        if any(a >= b for a, b in zip(self.lefts, self.edges, strict=False)) or self.lefts[-1] > self.high:
             raise ValueError(f"edges: expected increasing numbers between low and high, found {self.edges}")
-        if len(self.means) != len(left) or len(left) > MOST_LEVELS:
+        if len(self.means) != len(self.lefts) or len(self.lefts) > MOST_LEVELS:
             raise ValueError(f"means: expected one for each of at most {MOST_LEVELS} bins, found {len(self.means)}")
         if self.tails is not None and not all(0 <= tail < math.inf for tail in self.tails):
             raise ValueError(f"tails: expected distances, found {self.tails}")
@@ -149,7 +148,7 @@ class Numeric(_Described):
         if self.unit is not None and not self.integer:
             raise ValueError(f"unit: expected whole numbers beside {self.unit!r}, found others")
         if self.cuts is not None:
-            before = zip(left, self.cuts, self.edges, strict=False)
+            before = zip(self.lefts, self.cuts, self.edges, strict=False)
             if len(self.cuts) != len(self.edges) or not all(a < cut <= edge for a, cut, edge in before):
                 raise ValueError(f"cuts: expected one at most at each edge and above the one before, found {self.cuts}")
 
@@ -166,11 +165,16 @@ class Numeric(_Described):
         are_parts = (parts > 0).all() and (np.bincount(self.bin_of(numbers), parts) < 1).all()
         return bool(self.step and increases and are_parts)
 
+    @cached_property
+    def lefts(self) -> tuple[float, ...]:
+        """Return the left edges of all bins."""
+        return (self.low, *self.edges)
+
     @property
     def single(self) -> tuple[int, ...]:
         """Return the bins of a single value."""
-        lefts = zip(self.means, (self.low, *self.edges), strict=True)
-        return tuple(place for place, (mean, left) in enumerate(lefts) if mean == left)
+        places = enumerate(zip(self.means, self.lefts, strict=True))
+        return tuple(place for place, (mean, left) in places if mean == left)
 
     @property
     def ends(self) -> tuple[float, ...]:
@@ -272,9 +276,9 @@ def level_names(column: Column) -> list[str]:
     """
     if not isinstance(column, Numeric):
         return [str(level) for level in column.levels]
-    left = (column.low, *column.edges)
     ends = [*(_end_below(column, edge) for edge in column.edges), f"..{column.text(column.high)}"]
-    return [column.text(a) + ("" if a == mean else end) for a, mean, end in zip(left, column.means, ends, strict=True)]
+    bins = zip(column.lefts, column.means, ends, strict=True)
+    return [column.text(left) + ("" if left == mean else end) for left, mean, end in bins]
 
 
 def _end_below(column: Numeric, edge: float) -> str:
