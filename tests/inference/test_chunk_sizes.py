@@ -54,6 +54,11 @@ def test_losses_add_up_to_likelihoods(name, generator):
     assert done[-1] == (5, 5)
 
 
+def test_losses_need_rows():
+    with pytest.raises(ValueError, match="x: expected rows to measure losses on, found none"):
+        position_losses(build("nade-2 3hl", 4), torch.zeros(0, 4), 2)
+
+
 def test_sizes_have_least_loss(generator):
     """Against all ways to cut seven variables."""
     measured = torch.rand(7, 7, dtype=torch.float64, generator=generator).triu()

@@ -8,10 +8,13 @@ import torch
 from scipy import stats
 
 import reference
+from nadek.inference import estimate_log_prob, log_prob
 from nadek.inference.order_agnostic import MEAN_ROOT, PAPER, MaskDistribution, fixed_order_costs, l2_penalty, step_costs
 from nadek.models import IterativeNADE, ModelConfig, nade_k
 from nadek.models.cores import DeepConfig, ResidualConfig
 from nadek.models.layers import drop
+from nadek.training import prepare
+from nadek.training.fit_factors import fit_factors
 from support.models import every_model, seeded
 from zoo import build
 
@@ -170,6 +173,18 @@ def test_reduced_precision_keeps_row_weights(dtype, tilt):
         step_costs(model, x, missing, masks=MaskDistribution(tilt=tilt)), expected, rtol=1e-6, atol=0
     )
     torch.testing.assert_close(fixed_order_costs(model, x, order), exact, rtol=1e-6, atol=0)
+
+
+def test_fixed_order_costs_count_the_first_guess(generator):
+    options = {"core": DeepConfig(hidden=(4,)), "steps": 1, "fill": "zero", "ordering": (1, 0, 2, 3)}
+    model = IterativeNADE(ModelConfig(n_variables=4, factors=2, **options), generator=generator).double()
+    x = torch.from_numpy(reference.all_rows((2,) * 4)).double()
+    fit_factors(model, prepare(x[[0, 3, 3, 12, 12, 15]]))
+    torch.testing.assert_close(-fixed_order_costs(model, x, model.own_ordering)[0], log_prob(model, x))
+
+
+def test_no_rows_have_no_estimates():
+    assert estimate_log_prob(nade_k(4, hidden=(3,)), torch.zeros(0, 4)).shape == (0,)
 
 
 # Dropout

@@ -170,6 +170,12 @@ def test_memory_pays_for_recurring_rows_only():
     assert abs(gain.after - gain.before) < 0.01
 
 
+def test_fitted_memory_is_in_eval_mode():
+    x, alone = torch.from_numpy(again_and_again(40)), network((2,) * 14).train()
+    model, _ = add_memory(alone, prepare(x[:30]), prepare(x[30:], training=False), generator=seeded())
+    assert not any(module.training for module in model.modules())
+
+
 @pytest.mark.parametrize("holes", [False, True])
 def test_gain_equals_difference_of_costs(holes):
     """Learnt from costs that were taken apart; the whole network has the same ones."""

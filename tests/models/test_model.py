@@ -8,10 +8,13 @@ import pytest
 import torch
 
 import nadek
+from nadek.inference import log_prob
 from nadek.inference.sampling import reconstruction_probabilities
+from nadek.inference.spread import information_distances
 from nadek.models import IterativeNADE, ModelConfig, dbm_like
 from nadek.models.cores import AlternatingConfig, DeepConfig, ResidualConfig
 from nadek.models.variables import variables_of
+from nadek.training import prepare
 from zoo import ZOO, build
 
 
@@ -109,6 +112,31 @@ def test_impossible_structures_are_refused(make, message):
     with pytest.raises((ValueError, TypeError)) as caught:
         make()
     assert message in str(caught.value) or "Type" in type(caught.value).__name__  # the tests' shape hook comes first
+
+
+COMPILED = """
+import torch
+from nadek import impute, log_prob, nade_k
+x, network = (torch.rand(20, 5) < 0.5).double(), nade_k(5, hidden=(4,), steps=2).double()
+models, seeded = (network, torch.compile(network, backend="eager")), lambda: torch.Generator().manual_seed(0)
+torch.testing.assert_close(*(log_prob(model, x, orderings=2, generator=seeded()) for model in models))
+assert torch.equal(*(impute(model, x.masked_fill(x == 1, torch.nan), generator=seeded()) for model in models))
+"""
+
+
+def test_compiled_models_are_decoded_as_they_are():
+    # by itself, as the types that tests check know no compiled models
+    done = subprocess.run([sys.executable, "-c", COMPILED], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_booleans_are_codes_unless_numbers_are_asked_for():
+    x = torch.tensor([[True, False], [False, False]])
+    assert information_distances(x).shape == (2, 2)
+    model = IterativeNADE(ModelConfig(n_variables=2, levels=(2, 4), knots=(None, ())))
+    for use in (lambda: log_prob(model, x, orderings=2), lambda: prepare(x, levels=(2, 4), knots=(None, ()))):
+        with pytest.raises(TypeError, match="expected numbers, as some variables are continuous, found booleans"):
+            use()
 
 
 @pytest.mark.slow

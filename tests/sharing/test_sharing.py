@@ -100,12 +100,13 @@ def answer(port, method, path, body=None, **headers):
 
 def test_server_answers_its_own_page_only(people, port_of):
     saved = load_saved(people)
+    saved.model.train()  # the server leaves dropout out
     port = port_of(make_server(saved, "people"))
     assert answer(port, "GET", "/")[1].startswith(b"<!doctype html>")
     rows = torch.tensor([[2, torch.nan, 1, 3.5], [torch.nan] * 4])
     logits = answer(port, "POST", "/logits", rows.numpy().tobytes(), Origin=f"http://localhost:{port}")[1]
     with torch.no_grad():
-        expected = torch.stack(saved.model(rows, rows.isnan()))
+        expected = torch.stack(saved.model.eval()(rows, rows.isnan()))
     np.testing.assert_allclose(np.frombuffer(logits, "f4").reshape(expected.shape), expected, atol=1e-6)
     for headers in ({"Host": f"evil.example:{port}"}, {"Host": "127.0.0.1"}, {"Origin": "http://evil.example"}):
         assert answer(port, "GET", "/", **headers)[0] == answer(port, "POST", "/", bytes(16), **headers)[0] == 403

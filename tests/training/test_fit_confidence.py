@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from torch.nn.utils import prune
+from torch.nn.utils.parametrizations import weight_norm
 
 from nadek.checkpoints import SavedModel, load, save
 from nadek.inference import log_prob, sample
@@ -85,9 +87,18 @@ def test_confident_model_is_saved(tmp_path):
 def test_unsuitable_networks_are_refused():
     others = prepare(torch.ones(2, 3))
     memory = MemoryModel(nade_k(3, hidden=(2,)), torch.ones(2, 3, dtype=torch.uint8))
-    with pytest.raises(TypeError, match="expected an IterativeNADE, found MemoryModel"):
+    with pytest.raises(TypeError, match="expected an IterativeNADE without hooks, found MemoryModel"):
         fit_confidence(memory, others, generator=seeded())
     with pytest.raises(ValueError, match="expected a network of every ordering"):
         fit_confidence(nade(3, hidden=2), others, generator=seeded())
+
+    class Own(IterativeNADE):
+        pass
+
+    pruned = nade_k(3, hidden=(2,))
+    prune.l1_unstructured(pruned, "W", 0.3)
+    for other in (Own(ModelConfig(n_variables=3)), pruned, weight_norm(nade_k(3, hidden=(2,)), "W")):
+        with pytest.raises(TypeError, match="expected an IterativeNADE without hooks"):
+            fit_confidence(other, others, generator=seeded())
     with pytest.raises(ValueError, match="confidence: expected at least 1, found 0"):
         fit_confidence(nade_k(3, hidden=(2,)), others, knots=0, generator=seeded())

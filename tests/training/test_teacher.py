@@ -92,8 +92,11 @@ def test_teacher_helps_with_few_rows(teacher):
 
 def test_teacher_is_evaluated_and_unchanged(teacher):
     before = {name: value.clone() for name, value in teacher.state_dict().items()}
-    fit(small(1), prepare(bits(40, 1)), config=config(), teacher=teacher.train())
-    assert not teacher.training
+    modes = set()
+    with teacher.register_forward_pre_hook(lambda module, _: modes.add(module.training)):
+        fit(small(1), prepare(bits(40, 1)), config=config(), teacher=teacher.train())
+    assert modes == {False}
+    assert teacher.training
     assert same(before, teacher.state_dict())
     assert all(parameter.grad is None for parameter in teacher.parameters())
 

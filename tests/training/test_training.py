@@ -4,11 +4,13 @@ import copy
 import dataclasses
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import prune
 
 import reference
 from nadek.inference.likelihood import log_prob
@@ -510,6 +512,20 @@ def test_trained_model_gets_no_worse():
         assert (history[-1].best < min(epoch.validation[-1] for epoch in history)) == is_trained
 
 
+def test_what_cannot_be_learnt_is_refused():
+    rows, run = prepare(torch.tensor([[0, 4, 1], [1, 2, 0]]), levels=(2, 5, 2)), config(phases=(Phase(epochs=1),))
+    options = {"n_variables": 3, "levels": (2, 5, 2), "core": DeepConfig(hidden=(4,))}
+    for ordinal, centred in (((1,), False), (None, True)):
+        model = IterativeNADE(ModelConfig(**options, ordinal=ordinal))
+        prune.l1_unstructured(model, "W", 0.3)
+        with pytest.raises(ValueError, match=r"expected W to be learnt itself, .* found it computed from others"):
+            fit(model, rows, config=replace(run, centred=centred))
+    with torch.inference_mode():
+        model = IterativeNADE(ModelConfig(**options))
+    with pytest.raises(ValueError, match=r"expected a model made outside torch\.inference_mode"):
+        fit(model, rows, config=run)
+
+
 # Divergence
 
 
@@ -671,6 +687,8 @@ def test_the_mean_is_of_observed_values():
     torch.testing.assert_close(
         data_mean(torch.tensor([[1.0, NAN, NAN], [0, 1, NAN]])), torch.tensor([0.5, 1.0, NAN]), equal_nan=True
     )
+    with pytest.raises(ValueError, match=r"expected a whole number from 0 to 3 or NaN .*, found 1.2"):
+        data_mean(torch.tensor([[1.0], [1.2]]), (4,))
     assert prepare(torch.tensor([[0.0, NAN]]), training=False).observed.tolist() == [[True, False]]
 
 

@@ -50,7 +50,7 @@ def position_losses(
 
     Raises:
         TypeError: if ``x`` is no tensor.
-        ValueError: on rows that are not complete, and as `nadek.log_prob`.
+        ValueError: without rows, on rows that are not complete, and as `nadek.log_prob`.
 
     Example:
         >>> from nadek.models import nade_k
@@ -59,6 +59,8 @@ def position_losses(
         3
     """
     x = complete_rows(model, x)
+    if not len(x):
+        raise ValueError("x: expected rows to measure losses on, found none")
     choices = as_orderings(model, orderings, device=x.device, generator=generator)
     ordering = choices[torch.arange(len(x), device=x.device) % len(choices)]
     rank, n_variables, variables = rank_of(ordering), x.shape[1], model.variables

@@ -74,7 +74,7 @@ class MaskDistribution:
         size = 2**14 if device.type == "cpu" else n_rows  # there parts draw the numbers that all would draw
         first, stop, _ = own.indices(n_rows)
         hidden = []
-        for start in range(0, n_rows, size):
+        for start in range(0, n_rows or 1, size):
             shown = observed[start : start + size]
             # float64, as two equal keys would hide one cell too many; cells that were never observed come last
             keys = torch.rand(shown.shape, dtype=torch.float64, device=device, generator=generator)
@@ -167,7 +167,7 @@ def fixed_order_costs(
     """
     visited, counted = x[:, ordering].to(model.b.dtype), ordering[start::stride].expand(len(x), -1)
     is_plain = model.steps == 1 and isinstance(model.variables, BinaryVariables) and model.can_decode_incrementally
-    if is_plain and isinstance(model, IterativeNADE) and model.confidence is None:
+    if is_plain and isinstance(model, IterativeNADE) and model.confidence is None and model.first_guess is None:
         scores = _one_step_conditionals(model, visited, ordering, start, stride, generator)
     else:
         positions = torch.arange(start, x.shape[1], stride, device=x.device)

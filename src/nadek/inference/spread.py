@@ -106,12 +106,13 @@ def information_distances(
         raise ValueError(f"x: {expected}; found an array of shape {tuple(x.shape)} and levels {levels}")
     n_levels = torch.tensor(levels or (2,) * x.shape[1], device=x.device)
     values, missing = split_missing(x, levels, knots)
+    values = values.round() if values.is_floating_point() else values
     variable = torch.arange(x.shape[1], device=x.device).repeat_interleave(n_levels)
     level = torch.arange(len(variable), device=x.device) - (n_levels.cumsum(0) - n_levels)[variable]
     belongs = torch.nn.functional.one_hot(variable, x.shape[1]).double()  # a level to its variable
     joint = belongs.new_zeros(len(variable), len(variable))
     for rows in chunks(len(x), 16 * len(variable)):
-        here = (values[rows].round()[:, variable] == level) & ~missing[rows][:, variable]
+        here = (values[rows][:, variable] == level) & ~missing[rows][:, variable]
         joint += here.float().t() @ here.float()  # counts of pairs of levels, exact below 2^24 rows
     return _distances(joint, belongs)
 

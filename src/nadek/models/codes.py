@@ -53,6 +53,8 @@ def split_missing(
     top = 1 if levels is None else max(levels) - 1
     if x.is_floating_point() and top * torch.finfo(x.dtype).eps > 2:
         raise TypeError(f"x: expected a dtype that tells the codes 0 to {top} apart, found {x.dtype}")
+    if knots is not None and x.dtype == torch.bool:
+        raise TypeError("x: expected numbers, as some variables are continuous, found booleans: x.float() makes some")
     missing = x.isnan()
     values = x.masked_fill(missing, 0)
     if levels is None or (set(levels) == {2} and knots is None):

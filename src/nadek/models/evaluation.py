@@ -36,14 +36,14 @@ def evaluation_mode(
     def evaluate(model: Model, *args: Options.args, **options: Options.kwargs) -> Result:
         check_model(model)
         keep_freed_memory()
-        with _eval_mode(model), torch.no_grad(), torch.autocast(model.b.device.type, enabled=False):
+        with eval_mode(model), torch.no_grad(), torch.autocast(model.b.device.type, enabled=False):
             return function(model, *args, **options)
 
     return evaluate  # type: ignore[return-value]  # mypy wants `model` positional only; callers may name it
 
 
 @contextmanager
-def _eval_mode(model: nn.Module) -> Iterator[None]:
+def eval_mode(model: nn.Module) -> Iterator[None]:
     """Keep a model in eval mode while evaluations run."""
     with _LOCK:
         n_running, training = _RUNNING.get(model, (0, []))

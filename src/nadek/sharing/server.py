@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from nadek.checkpoints import SavedModel
 from nadek.models.base import ConditionalModel
+from nadek.models.evaluation import evaluation_mode
 from nadek.sharing.export import describe
 
 PAGE = Path(__file__).with_name("page")
@@ -27,6 +30,11 @@ def make_server(saved: SavedModel, name: str, port: int = 0) -> ThreadingHTTPSer
         raise ValueError("expected a model of every ordering, found one that knows one ordering only")
     handler = partial(_Handler, saved.model, {"name": name, **describe(saved)})
     return ThreadingHTTPServer(("127.0.0.1", port), handler)
+
+
+@evaluation_mode
+def _logits(model: ConditionalModel, codes: Float[Tensor, "B D"]) -> Float[Tensor, "k B C"]:
+    return torch.stack(model(codes, codes.isnan())).float()
 
 
 class _Handler(SimpleHTTPRequestHandler):
@@ -58,9 +66,7 @@ class _Handler(SimpleHTTPRequestHandler):
         length, row = self.headers["Content-Length"] or "", 4 * self._model.n_variables
         if length.isdecimal() and int(length) in range(row, MOST_BYTES + 1, row):
             codes = torch.frombuffer(bytearray(self.rfile.read(int(length))), dtype=torch.float32).view(-1, row // 4)
-            with torch.no_grad():
-                logits = torch.stack(self._model(codes.to(self._model.b), codes.isnan()))
-            self._send(logits.float().numpy().tobytes())
+            self._send(_logits(self._model, codes.to(self._model.b)).numpy().tobytes())
         else:
             self.send_error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"expected rows of {row} bytes, at most {MOST_BYTES}")
 

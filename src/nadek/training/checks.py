@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+from torch import nn
+
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import check_model
 from nadek.training.prepare import Rows
@@ -47,9 +49,16 @@ def _check_levels(model: ConditionalModel, rows: Rows, what: str) -> None:
 
 def check_weights(model: ConditionalModel, config: TrainingConfig) -> None:
     """Check that gradients can reach the weights; some may be frozen."""
+    if any(value.is_inference() for value in model.parameters()):
+        raise ValueError("expected a model made outside torch.inference_mode, whose weights have no gradients")
     frozen = {name for name, value in model.named_parameters() if not value.requires_grad}
     if frozen == {name for name, _ in model.named_parameters()}:
         raise ValueError("expected a model with weights to learn, found all frozen (requires_grad is False)")
+    weights = {name: getattr(model, name, None) for name in ("W", "A", "V")}
+    computed = [name for name, value in weights.items() if not isinstance(value, nn.Parameter | None)]
+    if computed and (config.centred or getattr(model.config, "ordinal", None)):
+        expected = f"expected {computed[0]} to be learnt itself, as for centring and variables in an order"
+        raise ValueError(f"{expected}, found it computed from others, as pruned weights are")
     if config.centred and (fixed := sorted(frozen & {"W", "A", "c"})):
         raise ValueError(f"centred: expected W, A and c to be learnt, found {fixed[0]} frozen (requires_grad is False)")
 

@@ -43,7 +43,7 @@ def fit_confidence(
         A copy of the network with the confidence of the least mean cost.
 
     Raises:
-        TypeError: for another network, such as one with a memory (fit the confidence first).
+        TypeError: for another network, such as one with a memory (fit the confidence first) or with pruned weights.
         ValueError: for a fixed-order network, and for fewer than one knot.
 
     Example:
@@ -53,8 +53,8 @@ def fit_confidence(
         >>> fit_confidence(network, prepare(x), knots=2, generator=torch.Generator()).config.confidence
         2
     """
-    if not isinstance(network, IterativeNADE):
-        raise TypeError(f"confidence: expected an IterativeNADE, found {type(network).__name__}")
+    if type(network) is not IterativeNADE or not network.can_decode_incrementally:
+        raise TypeError(f"confidence: expected an IterativeNADE without hooks, found {type(network).__name__}")
     if network.config.ordering is not None:
         raise ValueError("confidence: expected a network of every ordering, found one that knows one only")
     model = IterativeNADE(replace(network.config, confidence=knots), generator=torch.Generator()).to(network.b)

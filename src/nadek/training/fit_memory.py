@@ -18,7 +18,7 @@ from nadek.inference.decoders.chunking import bytes_per_row, chunks
 from nadek.models.base import ConditionalModel
 from nadek.models.binary_variables import LogMeans
 from nadek.models.codes import code_dtype
-from nadek.models.evaluation import evaluation_mode
+from nadek.models.evaluation import check_model, evaluation_mode
 from nadek.models.memory import MemoryModel
 from nadek.training.costs import Validation, cell_weights, prepare_validation
 from nadek.training.prepare import Rows
@@ -60,14 +60,13 @@ class Gain:
         return gain >= max(2 * self.error, MIN_GAIN * self.before)
 
 
-@evaluation_mode
 def add_memory(
     network: ConditionalModel, train: Rows, others: Rows, *, generator: torch.Generator
 ) -> tuple[MemoryModel, Gain]:
     """Add a fitted memory to a trained network.
 
     Args:
-        network: without a memory; the result holds it, not a copy.
+        network: without a memory; the result holds it, not a copy, and both are then in eval mode.
         train: the rows to remember, on its device.
         others: similar rows that are not among them, to fit the memory on.
         generator: source of the masks and of the choice of rows.
@@ -87,8 +86,17 @@ def add_memory(
         >>> len(model.rows), gain.is_worth_it
         (2, True)
     """
+    check_model(network)
     if network.config.ordering is not None:
         raise ValueError("memory: expected a network of every ordering, found one that knows one only")
+    model, gain = _with_memory(network, train, others, generator=generator)
+    return model.eval(), gain
+
+
+@evaluation_mode
+def _with_memory(
+    network: ConditionalModel, train: Rows, others: Rows, *, generator: torch.Generator
+) -> tuple[MemoryModel, Gain]:
     model = MemoryModel(network, *_unique_rows(train, code_dtype(network.levels), generator))
     others = others.sample(FIT_ROWS, generator) if len(others.values) > FIT_ROWS else others  # tables may be sorted
     validation = prepare_validation(others, network, generator, min_rows=FIT_CASES)
@@ -105,7 +113,7 @@ def add_memory(
     n_rows = len(others.values)
     difference = (before - after).view(-1, n_rows).mean(0)  # the rows were repeated, with other masks
     error = difference.std() / n_rows**0.5 if n_rows > 1 else torch.tensor(torch.inf)
-    return model.eval(), Gain(before.mean().item(), after.mean().item(), error.item())
+    return model, Gain(before.mean().item(), after.mean().item(), error.item())
 
 
 def _score(

@@ -5,6 +5,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from nadek.inference.order_agnostic import l2_penalty
 from nadek.models.base import ConditionalModel
-from nadek.models.evaluation import isolated
+from nadek.models.evaluation import eval_mode, isolated
 from nadek.training.checks import check_resumed, check_rows, check_teacher, check_weights, check_world
 from nadek.training.costs import (
     Minibatch,
@@ -120,7 +121,7 @@ def fit(
     check_teacher(model, config, teacher)
     if validation is not None:
         check_rows(model, config, validation, "validation")
-    with isolated(train.values.device.type):
+    with isolated(train.values.device.type), nullcontext() if teacher is None else eval_mode(teacher):
         run = _Run(model, config, train, validation, teacher, trained, world)
         if resume is not None:
             run.restore(resume)
@@ -166,8 +167,6 @@ class _Run:
         self.average: WeightAverage | None = None
         if (decay := config.average_decay(len(self.train.values))) > 0:
             self.average = WeightAverage(self.model, decay, part=None if config.anneal is None else HELD_AVERAGE)
-        if self.teacher is not None:
-            self.teacher.eval()
         self.optimizer = config.optimizer.build(self.model)
         self._prepare_validation()
         self._use_weights()

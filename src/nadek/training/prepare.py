@@ -175,12 +175,15 @@ def data_mean(x: Shaped[Tensor, "N D"], levels: Sequence[int] | None = None) -> 
 
     Raises:
         TypeError: if x is no tensor.
+        ValueError: for values that are no codes, such as those between two knots.
 
     Example:
         >>> data_mean(torch.tensor([[0, 1], [1, torch.nan]]))
         tensor([0.5000, 1.0000])
     """
     check_tensor(x)
+    for part in x.split(part_size(x)):
+        split_missing(part, levels)  # checks it
     parts = ((part, x.new_ones(len(part))) for part in x.split(part_size(x)))
     return column_means(parts, (2,) * x.shape[1] if levels is None else levels)
 

@@ -50,6 +50,7 @@ def select_decoder(
     """Return the quickest decoder for rows of one ordering or one a row; ``stage`` is that of `RaggedDecoder`."""
     if ordering.ndim == 2 or not model.can_decode_incrementally:
         return FullDecoder(model, ordering.expand(n_rows, -1), dtype=dtype)
+    model = getattr(model, "_orig_mod", model)  # what torch.compile was given
     if isinstance(model, MemoryModel):
         inner = select_decoder(model.network, ordering, n_rows, stage=stage, dtype=dtype)
         return MemoryDecoder(inner, model, ordering, n_rows)
