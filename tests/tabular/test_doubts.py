@@ -27,7 +27,15 @@ OPTIONS = {"n_bins": 16, "categorical_features": [], "numeric_features": []}
         ([1, 2, 5, -8, -8, -9, -9, -9], {-9: 3, -8: 2}),
         ([1, 2, 5, 97, 97, 98, 98, 99, 99], {97: 2, 98: 2, 99: 2}),
         ([18, 40, 85, 998, 998, 999, 999], {998: 2, 999: 2}),
-        ([18, 40, -77, -77, -7, -7], {}),  # of one and of two digits
+        ([18, 40, -77, -77, -7, -7], {-77: 2, -7: 2}),
+        ([1, 2, 3, 4, 5, -1, -1, -9, -9], {-9: 2, -1: 2}),
+        ([1, 2, 3, 4, 5, -1, -1, -2, -2], {-2: 2, -1: 2}),
+        ([0, 1, 2, 3, 4, 5, -1, -1, -2, -2], {}),
+        ([1, 2, 3, 4, 5, -1, -1, -7, -7, -8, -8, -9, -9], {-9: 2, -8: 2, -7: 2, -1: 2}),
+        ([*range(1, 10), -9, -9], {-9: 2}),
+        ([1, 2, 3, 4, 5, -9, -9, 98, 98, 99, 99], {-9: 2, 98: 2, 99: 2}),
+        ([1, 2, 3, 99, 99, 999, 999], {99: 2, 999: 2}),
+        ([-3, -3, -2, -2, 2, 3], {}),
         ([*range(-9, 30)] * 2, {}),  # degrees
         ([-2, -1, 0, 1, 2] * 2, {}),
         ([-1, 0, 1, -1], {}),
@@ -42,10 +50,13 @@ def test_missing_code(numbers, expected):
 
 
 def test_all_columns_in_one_warning():
-    codes = np.random.default_rng(0).integers(-1, 3, (50, 9))
-    with pytest.warns(
-        UserWarning, match="but are learnt as numbers: -1 in .* and in 3 more columns; if they do, put NaN"
-    ):
+    codes = np.random.default_rng(0).integers(-1, 3, (50, 9)).astype(float)
+    codes[:2, :5], codes[2:4, :5] = -1, -9
+    codes[:, 5:] = np.where(codes[:, 5:] < 0, 99, codes[:, 5:])
+    told = (
+        'but are learnt as numbers: -9, -1 in 5 columns such as "0"; 99 in 4 columns such as "5"; if they do, put NaN'
+    )
+    with pytest.warns(UserWarning, match=told):
         learn_columns(read_array(codes), OPTIONS, keep_empty=False)
 
 

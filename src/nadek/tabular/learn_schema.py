@@ -1,5 +1,6 @@
 """The columns of a training table: what they are by their values, their types, and the user's options."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -35,6 +36,9 @@ from nadek.tabular.user_options import (
 from nadek.utils.configs import naming
 from nadek.utils.scratch import scratch
 from nadek.utils.warn import warn
+
+MOST_CODED = 6
+"""Columns up to which codes are counted for each of them."""
 
 DECLARING: dict[str, Declared] = {"categorical_features": "categorical", "numeric_features": "numeric"}
 """Options of estimators that say of columns what they are."""
@@ -154,7 +158,7 @@ def learn_columns(table: Table, options: Mapping[str, Any], *, keep_empty: bool)
 def warn_of_doubts(table: Table, columns: Mapping[int, Column | None]) -> None:
     """Warn of cells that may be meant otherwise, in the columns at these places: once of each sort."""
     learnt = {f'column "{table.labels[j]}"': (j, column) for j, column in columns.items() if column is not None}
-    codes = {f"of {place}": counts_of_codes(table, j, column) for place, (j, column) in learnt.items()}
+    codes = _by_code({place: counts_of_codes(table, j, column) for place, (j, column) in learnt.items()})
     remedy = "--missing=CODE says so" if table.where else "put NaN there"
     _warn_of(table, codes, "these may mean missing, but are learnt as numbers", f"if they do, {remedy}")
     alike = {f"in {place}": alike_levels(column) for place, (_, column) in learnt.items()}
@@ -173,6 +177,18 @@ def warn_of_doubts(table: Table, columns: Mapping[int, Column | None]) -> None:
         quoted |= {f"in {place}": quoted_words(texts_of(column)) for place, (_, column) in learnt.items()}
         message = "these are learnt with the quotes around them, as a quote behind a space opens no cell"
         _warn_of(table, quoted, message, "if they shall have none, take out such spaces")
+
+
+def _by_code(counts: Mapping[str, Mapping[str, int]]) -> dict[str, list[str]]:
+    """Return codes of columns with their numbers of cells; of many columns, each code with its number of columns."""
+    some = {place: codes for place, codes in counts.items() if codes}
+    if len(some) <= MOST_CODED:
+        return {f"of {place}": [f"{code} in {n} cells" for code, n in codes.items()] for place, codes in some.items()}
+    lines = defaultdict[str, list[str]](list)
+    for code in dict.fromkeys(code for codes in some.values() for code in codes):
+        places = [place.removeprefix("column ") for place, codes in some.items() if code in codes]
+        lines[f"in {len(places)} columns such as {places[0]}"].append(code)
+    return lines
 
 
 def _warn_of(table: Table, cells: Mapping[str, list[str]], message: str, remedy: str) -> None:

@@ -16,38 +16,50 @@ MOST_CODES = 4
 DATE_CODES = np.array(["1900-01-01", "1970-01-01", "2999-12-31", "9999-12-31"], dtype="M8[D]")
 
 
-def counts_of_codes(table: Table, j: int, column: Column) -> list[str]:
+def counts_of_codes(table: Table, j: int, column: Column) -> dict[str, int]:
     """Return the numbers or dates of a training column that may mean missing, with their numbers of cells."""
     if not isinstance(column, Numeric):
-        return []
+        return {}
     label, is_date = table.labels[j], column.unit is not None
     values = table.column(j, reading="numbers")
     cells = read_cells(values, name=label, expected_sort="dates" if is_date else "numbers")
     codes = missing_dates(cells.values) if is_date else missing_codes(numbers_of(cells, name=label))
-    return [f"{shown(code)} in {count} cells" for code, count in codes.items()]
+    return {shown(code): count for code, count in codes.items()}
 
 
 def missing_codes(numbers: Float[np.ndarray, " M"]) -> dict[float, int]:
     """Return numbers that may mean missing, and how often they are there.
 
-    These are all the negative numbers, if they are some of `CODES` of as many digits, or -1 alone, and no mirror image
-    of the largest; or the largest ones, of two digits or more, farther from the others than these from each other. Each
-    is there more than once.
+    These are all the negative numbers, if they look like codes (see below), and the largest ones that are `CODES` of
+    as many digits, two or more, and farther from the others than these from each other. Each is there more than once.
 
     Example:
         >>> missing_codes(np.array([70.5, -99, 81, -99])), missing_codes(np.array([-1.0, 0, 1, -1]))
         ({-99.0: 2}, {})
     """
     different, times = np.unique(numbers, return_counts=True)
-    for where in (different < 0, *(np.isin(different, list(codes)) for codes in CODES[1:])):
-        chosen, others = different[where], different[~where]
-        if 0 < len(chosen) <= MOST_CODES and len(others) > 1 and times[where].min() > 1:
-            below = {-number for number in chosen.tolist()}
-            are_low = below == {1} or any(below <= codes for codes in CODES)
+    found = dict[float, int]()
+    for codes in (None, *reversed(CODES[1:])):
+        others = different[~np.isin(different, list(found))]
+        is_chosen = others < 0 if codes is None else np.isin(others, list(codes))
+        chosen, others = others[is_chosen], others[~is_chosen]
+        counts = times[np.isin(different, chosen)]
+        if 0 < len(chosen) <= MOST_CODES and len(others) > 1 and counts.min() > 1:
             is_far = chosen[0] - others[-1] > others[-1] - others[0]
-            if is_far or (are_low and -chosen[0] != others[-1]):
-                return dict(zip(chosen.tolist(), times[where].tolist(), strict=True))
-    return {}
+            if is_far or (codes is None and _are_negative_codes((-chosen).tolist(), others.tolist())):
+                found |= dict(zip(chosen.tolist(), counts.tolist(), strict=True))
+    return found
+
+
+def _are_negative_codes(below: list[float], others: list[float]) -> bool:
+    """Return True if negative numbers, without their signs, look like codes beside others.
+
+    That is -1 alone, or those of `CODES` or of one digit, either with one of 7 to 9 among them or apart from the others
+    as 0 is not there. They are no mirror image of the others.
+    """
+    may_be = set(range(1, 10)).union(*CODES)
+    are_apart = below == [1] or max(below) >= 7 or others[0] > 0
+    return may_be.issuperset(below) and are_apart and set(below) != {one for one in others if one}
 
 
 def far_codes(numbers: Float[np.ndarray, " N"], low: float, high: float) -> Bool[np.ndarray, " N"]:
