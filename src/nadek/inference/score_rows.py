@@ -18,8 +18,8 @@ DecoderName = Literal["auto", "incremental", "full", "batched"]
 SCORE_FROM = 64
 """From so many rows with one pattern of missing cells on, it pays to score them by themselves."""
 
-FEW_ROWS = 8
-"""For so few rows it is quicker to batch over the positions."""
+FEW_ROWS, FEW_CELLS = 32, 6400
+"""For so few rows, of so few cells in all, it is quicker to batch over the positions."""
 
 
 def score_rows(
@@ -75,7 +75,7 @@ def _choose(model: ConditionalModel, decoder: str, n_rows: int, *, per_row: bool
         raise ValueError(f"{needs}; use another decoder")
     if decoder != "auto":
         return decoder
-    if n_rows <= FEW_ROWS or not (partial or model.can_decode_incrementally):
+    if n_rows <= min(FEW_ROWS, FEW_CELLS // model.n_variables) or not (partial or model.can_decode_incrementally):
         return "batched"
     return "full" if per_row else "incremental"
 
