@@ -148,6 +148,7 @@ def test_semicolons_allow_decimal_commas(csv_file):
         ({"values": COMPLETE, "columns": np.arange(3)}, 'expected "columns" to hold text, found int64'),
         ({"values": [[0, 2]], "columns": np.array(["a", "b"])}, 'row 1, column "b": expected 0, 1 or missing, found 2'),
         ({"train": COMPLETE, "test": COMPLETE}, 'expected one array, or one called "values"; found test, train'),
+        ({"format": b"csr", "data": [1], "indices": [0]}, "found data, format, indices: save .toarray() of a sparse"),
     ],
 )
 def test_npz_has_one_array_called_values(tmp_path, arrays, said):
