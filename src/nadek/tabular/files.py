@@ -124,9 +124,9 @@ def _load_npz(file: Path) -> tuple[NDArray[Any], list[str] | None]:
         sizes = {info.filename.removesuffix(".npy"): info.file_size for info in archive.infolist()}
         key = "values" if "values" in sizes else next(iter(sizes)) if len(sizes) == 1 else None
         if key is None:
-            found = ", ".join(sorted(sizes)) or "none"
+            listing = ", ".join(sorted(sizes)) or "none"
             hint = ": save .toarray() of a sparse matrix" if {"format", "indices"} & sizes.keys() else ""
-            raise ValueError(f'{file}: expected one array, or one called "values"; found {found}{hint}')
+            raise ValueError(f'{file}: expected one array, or one called "values"; found {listing}{hint}')
         check_unpacked(file, sum(sizes.values()))
         values = _read_npy(archive.read(f"{key}.npy"))
         if key != "values" or "columns" not in sizes:

@@ -38,17 +38,17 @@ def missing_codes(numbers: Float[np.ndarray, " M"]) -> dict[float, int]:
         ({-99.0: 2}, {})
     """
     different, times = np.unique(numbers, return_counts=True)
-    found = dict[float, int]()
+    missing = dict[float, int]()
     for codes in (None, *reversed(CODES[1:])):
-        others = different[~np.isin(different, list(found))]
+        others = different[~np.isin(different, list(missing))]
         is_chosen = others < 0 if codes is None else np.isin(others, list(codes))
         chosen, others = others[is_chosen], others[~is_chosen]
         counts = times[np.isin(different, chosen)]
         if 0 < len(chosen) <= MOST_CODES and len(others) > 1 and counts.min() > 1:
             is_far = chosen[0] - others[-1] > others[-1] - others[0]
             if is_far or (codes is None and _are_negative_codes((-chosen).tolist(), others.tolist())):
-                found |= dict(zip(chosen.tolist(), counts.tolist(), strict=True))
-    return found
+                missing |= dict(zip(chosen.tolist(), counts.tolist(), strict=True))
+    return missing
 
 
 def _are_negative_codes(below: list[float], others: list[float]) -> bool:
