@@ -75,13 +75,12 @@ def hint_of_units(texts: Collection[str]) -> str | None:
 
 def separator_of_answers(texts: Collection[str]) -> str | None:
     """Return what separates several answers in one text, where most of these stand in other texts, too."""
-    if any(map(NUMBER.fullmatch, texts)):
-        return None
     for separator in SEPARATORS:
-        parts = [{part.strip() for part in text.split(separator)} for text in texts]
-        times = Counter(part for some in parts for part in some)
-        n_joined, n_single = sum(len(some) > 1 for some in parts), list(times.values()).count(1)
-        if 3 * n_joined >= len(parts) > len(times) >= 5 * n_single:
+        if 3 * sum(separator in text for text in texts) < max(1, len(texts)):
+            continue
+        times = Counter(part for text in texts for part in {part.strip() for part in text.split(separator)})
+        is_shared = len(texts) > len(times) >= 5 * list(times.values()).count(1)
+        if is_shared and not any(map(NUMBER.fullmatch, texts)):
             return separator
     return None
 
