@@ -516,6 +516,7 @@ def test_numbers_among_many_texts_are_named(texts, hint):
         (["bus", "car", "bus and car"], None),
         (["Bern, Switzerland", "Chur, Switzerland", "Lyon, France", "Nice, France", "Paris, France"], None),
         (["yes", "no", "yes, but"], None),
+        ([";", "", "; ", "a"], None),
         (["0,5", "5,0", "5,5", "0,0", "1,5", "1,0", "5,1"], None),
         ([], None),
     ],

@@ -78,8 +78,10 @@ def separator_of_answers(texts: Collection[str]) -> str | None:
     for separator in SEPARATORS:
         if 3 * sum(separator in text for text in texts) < max(1, len(texts)):
             continue
-        times = Counter(part for text in texts for part in {part.strip() for part in text.split(separator)})
-        is_shared = len(texts) > len(times) >= 5 * list(times.values()).count(1)
+        parts = [{part.strip() for part in text.split(separator)} - {""} for text in texts]
+        times = Counter(part for some in parts for part in some)
+        n_joined, n_single = sum(len(some) > 1 for some in parts), list(times.values()).count(1)
+        is_shared = 3 * n_joined >= len(parts) > len(times) >= 5 * n_single
         if is_shared and not any(map(NUMBER.fullmatch, texts)):
             return separator
     return None
