@@ -18,7 +18,7 @@ from nadek.inference.decoders.chunking import bytes_per_row, chunks
 from nadek.models.base import ConditionalModel
 from nadek.models.binary_variables import LogMeans
 from nadek.models.codes import code_dtype
-from nadek.models.evaluation import check_model, evaluation_mode
+from nadek.models.evaluation import evaluation_mode
 from nadek.models.memory import MemoryModel
 from nadek.training.costs import Validation, cell_weights, prepare_validation
 from nadek.training.prepare import Rows
@@ -86,9 +86,6 @@ def add_memory(
         >>> len(model.rows), gain.is_worth_it
         (2, True)
     """
-    check_model(network)
-    if network.config.ordering is not None:
-        raise ValueError("memory: expected a network of every ordering, found one that knows one only")
     model, gain = _with_memory(network, train, others, generator=generator)
     return model.eval(), gain
 
@@ -97,6 +94,8 @@ def add_memory(
 def _with_memory(
     network: ConditionalModel, train: Rows, others: Rows, *, generator: torch.Generator
 ) -> tuple[MemoryModel, Gain]:
+    if network.config.ordering is not None:
+        raise ValueError("memory: expected a network of every ordering, found one that knows one only")
     model = MemoryModel(network, *_unique_rows(train, code_dtype(network.levels), generator))
     others = others.sample(FIT_ROWS, generator) if len(others.values) > FIT_ROWS else others  # tables may be sorted
     validation = prepare_validation(others, network, generator, min_rows=FIT_CASES)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from nadek.tabular.columns.parsing import LARGEST_EXACT, UNITS, Cells, listed, numbers_of, read_cells, shown
 from nadek.tabular.columns.recurring import atoms_of
-from nadek.tabular.columns.text_hints import hint_of_form, hint_of_parts, is_odd_number
+from nadek.tabular.columns.text_hints import ODD_NUMBER, hint_of_form, hint_of_parts
 from nadek.tabular.columns.types import MOST_DECIMALS, MOST_LEVELS, Binary, Categorical, Column, Level, Numeric
 
 Declared = Literal["auto", "categorical", "numeric"]
@@ -136,7 +136,7 @@ def _words(levels: list[str], n_cells: int, name: str) -> Column:
         return Binary(levels=(levels[0], levels[1]))
     if hint is not None or len(levels) > MOST_WORDS or 1 < len(levels) == n_cells:
         hint = hint_of_parts(levels) if hint is None else hint
-        oddest_first = sorted(levels, key=lambda level: not is_odd_number(level))
+        oddest_first = sorted(levels, key=lambda level: ODD_NUMBER.fullmatch(level) is None)
         example = f" ({listed(oddest_first, 3)})"
         message = f'column "{name}" has {len(levels)} different texts in {n_cells} rows{example}'
         message += "" if hint is None else f", {hint}"

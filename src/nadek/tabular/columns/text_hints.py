@@ -85,8 +85,3 @@ def separator_of_answers(texts: Collection[str]) -> str | None:
         if is_shared and not any(map(NUMBER.fullmatch, texts)):
             return separator
     return None
-
-
-def is_odd_number(text: str) -> bool:
-    """Return True for a number that is text for a reason of `ODD_NUMBER`."""
-    return ODD_NUMBER.fullmatch(text) is not None
