@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -78,6 +79,18 @@ def test_explain_uses_the_table_words(people):
     expected = {(1, "smoker"): "no", (1, "city"): "Turku", (1, "age"): "4", (1, "ill"): "1", (2, "smoker"): "yes"}
     expected |= {(2, "age"): "12.5", (3, "ill"): "0", (4, "smoker"): "no", (4, "city"): "a, b", (4, "age"): "40"}
     assert values == expected | {(4, "ill"): "1", (5, "city"): "Oslo"}
+
+
+def test_explain_lists_answers_that_training_did_not_have(tmp_path):
+    smoker, city, *others = KINDS[:4]
+    save(tmp_path / "model", saved_model((smoker, replace(city, n_values=10**6 - 1), *others), NAMES[:4]))
+    (tmp_path / "people.csv").write_text(PEOPLE.replace("Oslo", "Olso"))
+    people = tmp_path / "model", tmp_path / "people.csv"
+    (cell,) = (line for line in lines(ok("explain", *people, "-q").out) if line["value"] == "Olso")
+    assert (cell["row"], cell["column"]) == ("5", "city")
+    assert float(cell["surprise"]) == pytest.approx(6 * np.log(10))
+    (row,) = (line for line in lines(ok("score", *people, "--outliers", 5, "-q").out) if line["row"] == "5")
+    assert (row["column"], row["value"], row["expected"]) == ("city", "Olso", cell["expected"])
 
 
 def test_far_numbers_come_first(people, tmp_path):

@@ -45,14 +45,42 @@ def density():
 
 def test_unknown_categories_are_missing(density):
     strange, holed = with_strange_cells(people())
-    other = nadek.NADEkOutlierDetector(**QUICK, n_orderings=2).fit(people())
-    for estimator in (density, other):
-        with pytest.warns(
-            UserWarning, match=f"^{STRANGE}1 in column .smoker., such as 7 in row 1; 2 in column"
-        ) as record:
-            scores = estimator.score_samples(strange)
-        assert len(record) == 1
-        np.testing.assert_array_equal(scores, estimator.score_samples(holed))
+    with pytest.warns(UserWarning, match=f"^{STRANGE}1 in column .smoker., such as 7 in row 1; 2 in column") as record:
+        scores = density.score_samples(strange)
+    assert len(record) == 1
+    np.testing.assert_array_equal(scores, density.score_samples(holed))
+
+
+@pytest.mark.filterwarnings(f"ignore:{STRANGE}")
+def test_unknown_categories_are_odd(density, tmp_path):
+    strange, holed = with_strange_cells(people())
+    n_values = people().notna().sum()
+    new = strange.notna() & holed.isna()
+    density.save(tmp_path / "model")
+    for estimator in (density, nadek.NADEk.load(tmp_path / "model")):
+        surprise = estimator.explain(strange)
+        pd.testing.assert_frame_equal(surprise.mask(new), estimator.explain(holed))
+        for column in ("smoker", "city", "visits"):
+            np.testing.assert_allclose(surprise.loc[new[column], column], np.log(n_values[column] + 1))
+
+
+@pytest.mark.filterwarnings(f"ignore:{STRANGE}")
+def test_unknown_categories_count_against_a_row():
+    strange, holed = with_strange_cells(people())
+    detector = nadek.NADEkOutlierDetector(**QUICK, n_orderings=2).fit(people())
+    changed = detector.score_samples(strange) < detector.score_samples(holed)
+    assert np.flatnonzero(changed).tolist() == [0, 3, 5, 8]
+    rare = people().assign(city="Bern").head(8)
+    rare.loc[5, "city"] = "Basel"
+    assert detector.score_samples(rare.assign(smoker="no", visits=0, age=40.0)).argmin() == 5
+
+
+def test_plain_tables_know_how_many_values_there_were(tmp_path):
+    rows = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (50, 4)), columns=list("abcd"))
+    nadek.NADEk(**QUICK).fit(rows).save(tmp_path / "model")
+    with pytest.warns(UserWarning, match=f"^{STRANGE}1 in column .b., such as 2 in row 1"):
+        surprise = nadek.NADEk.load(tmp_path / "model").explain(rows.head(1).assign(b=2))
+    assert surprise.loc[0, "b"] == pytest.approx(np.log(51))
 
 
 def test_a_column_without_any_known_category_names_those_that_are(density):

@@ -406,7 +406,7 @@ def test_offered_types_can_be_had(sort, tmp_path):
             with pytest.raises(ValueError, match=r"4096|expected"):
                 opened(tmp_path / "t.csv", Choices(**{kind: (sort,)}))
     assert ("too many for categories" in str(error.value)) == (sort in ("many", "names"))
-    assert opened(tmp_path / "t.csv", Choices(drop=(sort,))).schema.kinds is None
+    assert opened(tmp_path / "t.csv", Choices(drop=(sort,))).schema.kinds == (Binary(),)
 
 
 def test_validation_uses_training_codes(table, tmp_path):

@@ -28,7 +28,7 @@ MOST_NAMES = 20
 def schema_lines(schema: Schema) -> list[tuple[str, str]]:
     """Return labels and texts about columns beside 0 and 1."""
     lines = []
-    if schema.kinds is not None:
+    if schema.kinds is not None and not all(map(is_plain, schema.kinds)):
         counts = Counter(kind.kind for kind in schema.kinds)
         lines.append(("columns", ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items()))))
         groups = _alike(schema.labels(len(schema.kinds)), schema.kinds)

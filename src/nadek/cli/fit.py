@@ -35,6 +35,7 @@ from nadek.runs.data import CodedTable, open_training, read_tables
 from nadek.runs.recipe import choose_recipe, parse_settings, read_recipe
 from nadek.runs.resume import check_output, finished
 from nadek.runs.train import train
+from nadek.tabular.columns import is_plain
 from nadek.tabular.columns.infer import N_BINS
 from nadek.tabular.columns.parsing import counted
 from nadek.tabular.csv import CsvFormat
@@ -283,7 +284,7 @@ def _show_columns(data: str, rows: CodedTable, *, quiet: bool) -> None:
     for label, text in (*schema_lines(rows.schema), *missing_word_lines(rows.word_counts)):
         say(f"{label}: {text}" if label else text, quiet=quiet)
     is_csv = data == "-" or data.lower().endswith((".csv", ".csv.gz"))
-    if is_csv and rows.schema.kinds is not None and rows.schema.columns is None:
+    if is_csv and rows.schema.columns is None and not all(map(is_plain, rows.schema.kinds or ())):
         say(f"{data}: no header found: the first row is taken for data, and columns have numbers from 1", quiet=quiet)
 
 

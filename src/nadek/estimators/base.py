@@ -84,7 +84,7 @@ SHARED_OPTIONS = """effort: "quick" trains at most a third as long, for a first 
             - ``n_iter_no_change``: "auto" is a fifth of all validations of the run, at least 5. None never stops
               early, but still keeps the best weights.
         handle_unknown: "missing" takes a value that is no level of its column (a category that training did not have)
-            as missing, and warns; "error" refuses it.
+            as missing, and warns; it still counts as odd. "error" refuses it.
         device: "auto", "cpu", "cuda" or another device of PyTorch.
         random_state: seed or source of everything random in `fit`; an int makes it repeatable.
         verbose: 1 writes about ten lines a training, 2 one an epoch."""
@@ -235,10 +235,11 @@ class NADEkBase(SavedEstimator):
         check_choice("handle_unknown", self.handle_unknown, ("missing", "error"))
         return encode_table(table, self.columns_, unknown=self.handle_unknown)[1]
 
-    def _of_numbers(self, measure: Measure, table: Table) -> Float[np.ndarray, "N D"]:
-        """Return a measure of all numbers of the network's columns; 0 for other cells."""
+    def _of_numbers(self, measure: Measure, table: Table, codes: Tensor | None = None) -> Float[np.ndarray, "N D"]:
+        """Return a measure of all numbers of the network's columns, see `within_bins`; 0 for other cells."""
         places, columns = zip(*self._nonempty_columns(), strict=True)
-        return within_bins(measure, columns, [table.column(j) for j in places])
+        of_cells = None if codes is None else codes.cpu().numpy()
+        return within_bins(measure, columns, [table.column(j) for j in places], of_cells)
 
     def _under_orderings(self, codes: Float[Tensor, "N D"]) -> Float[Tensor, "O N"]:
         """Return log-probabilities of the observed cells; equal rows are scored once."""

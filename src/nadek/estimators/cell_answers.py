@@ -89,7 +89,8 @@ class CellAnswers(NADEkBase):
 
         It is minus the log-probability of all values that are at most as probable as that of the cell, and so compares
         cells of all columns: a yes with an age. Numbers count by their density per bin, as bins are narrow where there
-        are many of them, and numbers beyond those of training by how far.
+        are many of them, and numbers beyond those of training by how far. A category that none of n training values was
+        has the probability 1 / (n + 1).
 
         Args:
             X: a table [N, D].
@@ -99,7 +100,8 @@ class CellAnswers(NADEkBase):
         """
         table, codes = self._read(X)
         outwards, own = (
-            torch.from_numpy(self._of_numbers(measure, table)).to(codes.device) for measure in (log_outwards, log_own)
+            torch.from_numpy(self._of_numbers(measure, table, codes)).to(codes.device)
+            for measure in (log_outwards, log_own)
         )
         return self._table_of(table, explain_cells(self.network_, codes, outwards=outwards, own=own).surprise)
 

@@ -79,7 +79,8 @@ class NADEkOutlierDetector(OutlierMixin, CellAnswers):
             table, held_out = self._fit(X)
             columns = [column for _, column in self._nonempty_columns()]
             self.expected_ = expected_scores(self.network_, columns, seed=self._seed).cpu().numpy()
-            self.offset_ = self._threshold(self._codes(table), self._of_numbers(log_relative_density, table), held_out)
+            codes = self._codes(table)
+            self.offset_ = self._threshold(codes, self._of_numbers(log_relative_density, table), held_out)
         return self
 
     def score_samples(self, X: MatrixLike) -> NDArray[np.float64]:
@@ -89,7 +90,7 @@ class NADEkOutlierDetector(OutlierMixin, CellAnswers):
             X: a table [N, D].
         """
         table, codes = self._read(X)
-        return self._scores(codes, self._of_numbers(log_relative_density, table))
+        return self._scores(codes, self._of_numbers(log_relative_density, table, codes))
 
     def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
         """Return ``score_samples`` minus the threshold, [N]; outliers are negative.
@@ -121,8 +122,9 @@ class NADEkOutlierDetector(OutlierMixin, CellAnswers):
     def _scores(self, codes: Tensor, densities: Float[np.ndarray, "N D"]) -> NDArray[np.float64]:
         """Return scores, rounded so that equal rows score equally in any table."""
         log_probs = reduce_orderings(self._under_orderings(codes), "mixture")
-        within, expected = (torch.from_numpy(values).to(codes.device) for values in (densities.sum(1), self.expected_))
-        scores = as_whole_rows(log_probs + within, codes, expected)
+        within, expected = (torch.from_numpy(values).to(codes.device) for values in (densities, self.expected_))
+        observed = ~codes.isnan() | (within != 0)  # a value without a code is there, too
+        scores = as_whole_rows(log_probs + within.sum(1), observed, expected)
         with np.errstate(over="ignore"):  # a number of 1e300 is out of sight
             return scores.cpu().numpy().round(9 if codes.dtype == torch.float64 else 3)
 

@@ -25,7 +25,7 @@ from nadek.kernels.cpu import pick_device
 from nadek.models.base import ConditionalModel
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.memory import MemoryModel
-from nadek.tabular.columns import Column, Numeric, is_plain, n_levels
+from nadek.tabular.columns import Column, Numeric, n_levels
 from nadek.tabular.names import labels_of
 from nadek.tabular.schema import Schema
 from nadek.tabular.template import Template
@@ -176,7 +176,7 @@ class SavedEstimator(BaseEstimator):
         empty = [names[j] for j in self._empty_columns()]
         return Schema(
             columns=tuple(kinds) if hasattr(self, "feature_names_in_") else None,
-            kinds=None if all(map(is_plain, kinds.values())) else tuple(kinds.values()),
+            kinds=tuple(kinds.values()),
             dropped=(*empty, *self._dropped) or None,
             missing=self._missing_words or None,
             nameless=self._nameless or dict(zip(names, labels_of(names, len(names)), strict=True)).get(""),

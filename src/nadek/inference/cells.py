@@ -26,7 +26,7 @@ class Explanation(NamedTuple):
     """Observed cells given all others, returned by `explain_cells`; NaN where missing."""
 
     log_prob: Float[Tensor, "B D"]
-    """float64, nats: log-probability of the observed level."""
+    """float64, nats: log-probability of the observed level, or of a value that is none."""
     expected: Float[Tensor, "B D"]
     """float64: code of the most probable level."""
     surprise: Float[Tensor, "B D"]
@@ -63,7 +63,8 @@ def explain_cells(
     Args:
         model: a NADE-k; a fixed-order NADE serves for rows with a single value, of the first variable in its ordering.
         x: codes, NaN for a missing value.
-        outwards: log-probabilities, given the codes, of numbers at least as far outside as the observed ones, in nats.
+        outwards: log-probabilities, given the codes, of numbers at least as far outside as the observed ones, in nats;
+            and of values without a code, which other cells are not judged by.
         own: log-probabilities of the observed numbers, given the density of their codes; -inf for those without a step.
         progress: called with (rows done, rows in all).
 
@@ -83,22 +84,24 @@ def explain_cells(
     place = torch.arange(x.shape[1], device=x.device)
     cells = Explanation(*torch.full((3, *x.shape), torch.nan, dtype=torch.float64, device=x.device))
     values = x.masked_fill(missing, 0)
-    row, variable = (~missing).nonzero(as_tuple=True)
+    new = torch.zeros_like(missing) if outwards is None else missing & (outwards < 0)
+    row, variable = (~missing | new).nonzero(as_tuple=True)
     for part in chunks(len(row), bytes_per_row(model)):
         r, j = row[part], variable[part]
         itself, unknown = j[:, None] == place, missing[r]
         if model.own_ordering is not None:
             in_stages(model, model.own_ordering, unknown.long() * 2 + itself)  # refuses what it cannot answer
         scores = cell_scores(model, values[r], unknown | itself, j)
-        levels, log_p = model.variables.level_log_probs(scores, j), model.variables.log_prob(scores, x[r, j], j)
-        cells.log_prob[r, j], cells.expected[r, j] = log_p, levels.argmax(-1).double()
-        farther = torch.zeros_like(log_p) if outwards is None else outwards[r, j]
+        levels, log_p = model.variables.level_log_probs(scores, j), model.variables.log_prob(scores, values[r, j], j)
+        farther, is_new = torch.zeros_like(log_p) if outwards is None else outwards[r, j], new[r, j]
+        cells.log_prob[r, j], cells.expected[r, j] = torch.where(is_new, farther, log_p), levels.argmax(-1).double()
         p = _up_to(model, levels, log_p + farther + EQUAL, j, tails=outwards is not None)
         if own is not None:
             p = p.maximum((log_p + own[r, j]).exp())
         is_outside = (farther < 0) | (p == 0)  # no float is as small as some of them
         outside = torch.where(is_outside, log_p + farther - math.log(2), -torch.inf)
-        cells.surprise[r, j] = torch.maximum(p.log(), outside).neg().clamp(min=0) + 0.0  # no -0.0
+        most = torch.where(is_new, farther, torch.maximum(p.log(), outside))
+        cells.surprise[r, j] = most.neg().clamp(min=0) + 0.0  # no -0.0
         report(int(r[-1]), len(x))
     report(len(x), len(x))
     return cells

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from nadek.inference.orderings import rank_of
@@ -48,7 +48,7 @@ def expectation_by_rank(log_probs: Float[Tensor, "N D"], rank: Int[Tensor, "N D"
 
 
 def as_whole_rows(
-    log_probs: Float[Tensor, " B"], x: Float[Tensor, "B D"], expected: Float[Tensor, "2 D"]
+    log_probs: Float[Tensor, " B"], observed: Bool[Tensor, "B D"], expected: Float[Tensor, "2 D"]
 ) -> Float[Tensor, " B"]:
     """Return log-probabilities of observed cells so that rows with any missing cells are compared.
 
@@ -58,13 +58,13 @@ def as_whole_rows(
 
     Args:
         log_probs: in nats.
-        x: codes, NaN where missing.
+        observed: True for their cells.
         expected: see `expectation_by_rank`.
     """
-    observed = (~x.isnan()).to(expected.dtype)
-    above = log_probs - _expectation(observed, expected)
-    whole = _expectation(torch.ones_like(observed[:1]), expected)
-    return whole + above * (x.shape[1] / observed.sum(1).clamp(min=1)).sqrt()
+    counted = observed.to(expected.dtype)
+    above = log_probs - _expectation(counted, expected)
+    whole = _expectation(torch.ones_like(counted[:1]), expected)
+    return whole + above * (counted.shape[1] / counted.sum(1).clamp(min=1)).sqrt()
 
 
 def _expectation(observed: Float[Tensor, "B D"], expected: Float[Tensor, "2 D"]) -> Float[Tensor, " B"]:

@@ -196,9 +196,10 @@ def read_model_rows(saved: SavedModel, data: str, **options: Any) -> ModelRows: 
     return batch
 
 
-def of_numbers(measure: Measure, saved: SavedModel, batch: ModelRows) -> Tensor:
-    """Return a measure of all numbers, [N, D]; 0 for other cells."""
-    return torch.from_numpy(within_bins(measure, saved.kinds, batch.values)).to(batch.x.device)
+def of_numbers(measure: Measure, saved: SavedModel, batch: ModelRows, *, new: bool = False) -> Tensor:
+    """Return a measure of all numbers, and of values that are ``new``, [N, D]; 0 for other cells."""
+    codes = batch.x.cpu().numpy() if new else None
+    return torch.from_numpy(within_bins(measure, saved.kinds, batch.values, codes)).to(batch.x.device)
 
 
 def read_tables(

@@ -39,6 +39,7 @@ def scores(
         "spread_over_orderings": deviation(scored, 0),
     }
     if expected is not None:
-        relative = reduce_orderings(log_probs + of_numbers(log_relative_density, saved, batch).sum(1), "mixture")
-        columns["outlier_score"] = as_whole_rows(relative, x, expected()) if x.isnan().any() else relative
+        within = of_numbers(log_relative_density, saved, batch, new=True)
+        relative, observed = reduce_orderings(log_probs + within.sum(1), "mixture"), ~x.isnan() | (within != 0)
+        columns["outlier_score"] = relative if observed.all() else as_whole_rows(relative, observed, expected())
     return {name: column.cpu() for name, column in columns.items()}

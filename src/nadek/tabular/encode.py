@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from nadek.tabular.columns import Column, Numeric, Unknown, encode, is_missing
+from nadek.tabular.columns import Column, Numeric, Unknown, encode, is_new
 from nadek.tabular.columns.parsing import listed, shown
 from nadek.tabular.missing_codes import far_codes
 from nadek.tabular.names import first_columns, places_of
@@ -66,13 +66,11 @@ class Doubts:
 
     def add(self, label: str, column: Column, cells: NDArray[Any], codes: NDArray[Any], first_row: int) -> None:
         """Count those of a column, [N]."""
-        is_unknown = np.isnan(codes)
-        is_unknown[is_unknown] = ~is_missing(cells[is_unknown])
         if not np.isnan(codes).all():
             self._levels[label] = ""
         elif not isinstance(column, Numeric):
             self._levels.setdefault(label, f" (all of them; known are {listed(column.levels)})")
-        _count(self._unknown, label, cells, is_unknown, first_row)
+        _count(self._unknown, label, cells, is_new(cells, codes), first_row)
         if isinstance(column, Numeric) and cells.dtype.kind in "iuf":
             _count(self._codes, label, cells, far_codes(cells.astype(np.float64), column.low, column.high), first_row)
 

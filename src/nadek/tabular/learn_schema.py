@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nadek.tabular.alike_levels import alike_levels, joined_answers, misspelt_levels, quoted_words
 from nadek.tabular.arrow_columns import categories_listed, to_arrow
-from nadek.tabular.columns import Binary, Categorical, Column, Ordinal, encode, infer, is_missing, is_plain, read_cells
+from nadek.tabular.columns import Binary, Categorical, Column, Ordinal, encode, infer, is_missing, read_cells
 from nadek.tabular.columns.infer import NO_VALUE, Declared, TickedColumnError, UndecidedColumnError
 from nadek.tabular.columns.parsing import LARGEST_EXACT, MixedColumnError, shown
 from nadek.tabular.columns.text_hints import hint_of_units
@@ -75,9 +75,10 @@ def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.flo
         if isinstance(learnt, UndecidedColumnError):
             questions[label] = learnt
         else:
-            columns.append(learnt[0])
             codes[k] = learnt[1]
-            if np.isnan(learnt[1]).all():
+            n_values = len(table) - int(np.isnan(learnt[1]).sum())
+            columns.append(replace(learnt[0], n_values=n_values))
+            if not n_values:
                 empty.append(label)
     if len(empty) < len(places):
         questions |= {label: UndecidedColumnError(NO_VALUE.format(label), ()) for label in empty}
@@ -142,9 +143,10 @@ def learn_columns(table: Table, options: Mapping[str, Any], *, keep_empty: bool)
     questions: dict[str | int, UndecidedColumnError] = {}
     for j, label in enumerate(table.labels):
         kind = declared.get(label, "categorical" if is_categorical(table, j) else "auto")
-        empty = keep_empty and table.is_missing(j).all()
+        n_values = len(table) - int(table.is_missing(j).sum())
         try:
-            columns.append(None if empty else _learn_typed(table, j, kind, options["n_bins"]))
+            column = None if keep_empty and not n_values else _learn_typed(table, j, kind, options["n_bins"])
+            columns.append(None if column is None else replace(column, n_values=n_values))
         except UndecidedColumnError as error:
             questions[label if table.columns is not None else j] = error
     if questions:
@@ -273,7 +275,7 @@ def _schema(table: Table, columns: list[Column], places: list[int], words: Seque
     is_parquet = table.where.lower().endswith(".parquet")
     schema = Schema(
         columns=None if table.columns is None else tuple(names[j] for j in places),
-        kinds=None if all(map(is_plain, columns)) else tuple(columns),
+        kinds=tuple(columns),
         dropped=tuple(name for j, name in enumerate(names) if j not in kept) or None,
         types=tuple(str(to_arrow(table.cells[j][:0]).type) for j in places) if is_parquet else None,
         missing=tuple(word.text for word in words if word.column is None) or None,

@@ -13,7 +13,7 @@ class Schema:
     Attributes:
         columns: their names; None for tables without a header.
         image_shape: height and width where a row is a picture.
-        kinds: what each of them holds; None where all hold 0 and 1.
+        kinds: what each of them holds; None where all hold 0 and 1, and nobody counted.
         dropped: names of columns of the table that were left out, and are not looked at later.
         types: names of the types that they had in Parquet, as Arrow writes them; new rows have them there.
         missing: words that stand for nothing, beside those that always do.

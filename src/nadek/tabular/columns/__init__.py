@@ -17,6 +17,7 @@ from nadek.tabular.columns.encoding import expected as expected
 from nadek.tabular.columns.encoding import summarised as summarised
 from nadek.tabular.columns.infer import infer as infer
 from nadek.tabular.columns.parsing import is_missing as is_missing
+from nadek.tabular.columns.parsing import is_new as is_new
 from nadek.tabular.columns.parsing import read_cells as read_cells
 from nadek.tabular.columns.types import Binary as Binary
 from nadek.tabular.columns.types import Categorical as Categorical

@@ -23,7 +23,7 @@ from nadek.tabular.columns.bins import (
     trust,
     typical_width,
 )
-from nadek.tabular.columns.parsing import numbers_of, read_cells
+from nadek.tabular.columns.parsing import is_new, numbers_of, read_cells
 from nadek.tabular.columns.types import Column, Numeric
 
 NARROWEST = 1e-6
@@ -134,16 +134,24 @@ def _nearest(column: Numeric, numbers: NDArray[np.float64]) -> tuple[NDArray[np.
     return place, np.clip(column.snapped(numbers), left[place], right[place])
 
 
-def within_bins(measure: Measure, columns: Sequence[Column], values: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+def within_bins(
+    measure: Measure,
+    columns: Sequence[Column],
+    values: Sequence[NDArray[Any]],
+    codes: NDArray[Any] | None = None,
+) -> NDArray[np.float64]:
     """Return a measure of all numbers of a table, [N, D]; 0 for other cells and missing ones.
 
-    The measure is one of those above; ``values`` are D arrays [N], which have codes.
+    The measure is one of those above; ``values`` are D arrays [N]. With their ``codes``, [N, D], a value that is no
+    level counts, too: as rare as what none of ``n_values`` values was.
     """
     within = np.zeros((len(values[0]), len(columns)))
     for j, (column, cells) in enumerate(zip(columns, values, strict=True)):
         if isinstance(column, Numeric):
             observed = read_cells(cells, name="")
             within[observed.rows, j] = measure(column, numbers_of(observed, name="", unit=column.unit))
+        elif codes is not None and column.n_values is not None:
+            within[is_new(cells, codes[:, j]), j] = -math.log1p(column.n_values)
     return within
 
 

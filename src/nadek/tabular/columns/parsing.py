@@ -104,6 +104,13 @@ def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.array(list(map(_is_missing, values)), dtype=np.bool_)
 
 
+def is_new(values: NDArray[Any], codes: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where observed values have no code, [N]: they are no levels of their column."""
+    new = np.isnan(codes)
+    new[new] = ~is_missing(values[new])
+    return new
+
+
 def without_other_sorts(values: NDArray[np.object_], *, is_text: bool) -> NDArray[np.object_]:
     """Return values [N] without numbers and booleans in a column of text, or without text in another one."""
     sorts = {kind: _sort_of(kind) for kind in set(map(type, values))}

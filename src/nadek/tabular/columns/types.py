@@ -5,7 +5,7 @@ A code is the place of a level, or of a bin and a number in it.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeGuard
 
@@ -33,9 +33,13 @@ class _Described:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _Levels(_Described):
-    """Levels of a column, all of one sort; their order is that of the codes."""
+    """Levels of a column, all of one sort; their order is that of the codes.
+
+    There were ``n_values`` training values; None if nobody counted.
+    """
 
     levels: tuple[Level, ...]
+    n_values: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         levels = self.levels
