@@ -211,6 +211,9 @@ def test_date_objects_are_filled_in_kind(kind):
     for days in (imputer.transform(frame)["day"], imputer.fit_transform(frame.to_numpy())[:, 0]):
         assert len({(type(day), getattr(day, "tzinfo", None)) for day in (cells[0], *days)}) == 1
         assert cells[0] <= list(days)[28] <= cells[27]
+    drawn = list(NADEk(max_iter=1, random_state=0).fit(frame).sample(5, random_state=0)["day"])
+    assert len({(type(day), getattr(day, "tzinfo", None)) for day in (cells[0], *drawn)}) == 1
+    assert set(drawn) <= set(cells)
 
 
 def test_zones_are_one_time():

@@ -46,11 +46,12 @@ from nadek.tabular.writeback import Filling, Fillings, Uniforms
 from nadek.training.defaults import Purpose
 from nadek.utils.configs import check_choice, naming
 
-SHARED_OPTIONS = """effort: "quick" trains at most a third as long, for a first look; "thorough" up to three times as
-            long, with a wider network where `NADEkImputer` has 5,000 rows or more. A ``max_iter`` goes before it.
+SHARED_OPTIONS = """effort: "quick" makes at most a third as many passes, for a first look; "thorough" up to three
+            times as many, with a wider network where `NADEkImputer` has 5,000 rows or more. A ``max_iter`` goes before
+            it.
         max_iter: passes over the rows; "auto" reads 1,500,000 rows in all, in 10 to 400 passes.
             `NADEkImputer` reads 600,000 from 5,000 rows on (10,000 for each of many columns, up to 1,200,000), and
-            smaller tables as often as validation gains by it, up to 1,000 times.
+            smaller tables as often as validation gains by it, up to 1,200 times.
         missing: "use" rows with missing cells: these are never read and never predicted, which is right where chance
             decides what is missing. "complete" them in the second half of the training, by draws given the observed
             cells: right also where these decide what is missing. The draws are joint up to 64 columns; of D columns

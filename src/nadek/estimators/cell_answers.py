@@ -60,7 +60,7 @@ class CellAnswers(NADEkBase):
 
         Returns:
             For each column of numbers (by its name, or its index without names) an array [N, Q]; an observed cell
-            has its own number in all Q.
+            has its own number in all Q. Dates with a zone are in universal time, as NumPy knows no zones.
 
         Raises:
             ValueError: if a quantile does not lie between 0 and 1.

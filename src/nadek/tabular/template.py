@@ -3,6 +3,8 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,12 +15,23 @@ from numpy.typing import NDArray
 
 from nadek.tabular.arrow_columns import cast_in_arrow, categories_listed, type_of
 from nadek.tabular.columns import Column, decode
-from nadek.tabular.frames import categories_of
+from nadek.tabular.frames import categories_of, native_type
 from nadek.tabular.table import Table
-from nadek.tabular.writeback import array_like, numpy_type, series_like, under_names_of
+from nadek.tabular.writeback import array_like, like_cell, numpy_type, series_like, under_names_of
 
 TypeName = str | dict[str, Any]
-"""The name of a type in its library, or which categories it lists; JSON can hold it."""
+"""The name of a type in its library, which categories it lists, or what its objects are; JSON can hold it."""
+
+OBJECTS = "objects"
+"""Key of the latter."""
+
+Example = Decimal | date | np.datetime64
+"""A decimal or a date that is an object."""
+
+EXAMPLES: dict[str, Example] = {
+    type(one).__name__: one for one in (Decimal(0), date(1970, 1, 1), datetime(1970, 1, 1), np.datetime64(0, "D"))
+}
+"""An object of each type that a description may name; those of pandas it makes of dates by itself."""
 
 LIBRARIES = ("pandas", "polars", "pyarrow")
 """Libraries of frames that a description may name: nothing else that a file says is ever imported."""
@@ -26,15 +39,21 @@ LIBRARIES = ("pandas", "polars", "pyarrow")
 
 @dataclass(frozen=True, eq=False)
 class Template:
-    """An array or (native) frame without rows, enough to make new rows like those of training."""
+    """An array or (native) frame without rows, enough to make new rows like those of training.
+
+    Columns of objects that are decimals or dates have an example in ``cells``; others have None there.
+    """
 
     empty: Any
+    cells: tuple[Example | None, ...] | None = None
 
     @classmethod
     def of(cls, table: Table) -> "Template":
         """Return the template of a table."""
         native = table.native
-        return cls(native[:0].copy() if isinstance(native, np.ndarray) else native.head(0).to_native())
+        if isinstance(native, np.ndarray):
+            return cls(native[:0].copy())
+        return cls(native.head(0).to_native(), tuple(_object_in(native[:, j]) for j in range(native.shape[1])))
 
     @classmethod
     def from_description(
@@ -58,14 +77,18 @@ class Template:
         types = description.get("types") if installed else None
         if types is None:
             return cls(frame.to_native())
-        typed = [retyped(frame[:, j], name).to_frame() for j, name in enumerate(types)]
-        return cls(nw.concat(typed, how="horizontal").to_native())
+        kinds = [name.get(OBJECTS) if isinstance(name, dict) else None for name in types]
+        names = ["object" if kind else name for kind, name in zip(kinds, types, strict=True)]
+        typed = [retyped(frame[:, j], name).to_frame() for j, name in enumerate(names)]
+        return cls(nw.concat(typed, how="horizontal").to_native(), tuple(EXAMPLES.get(str(kind)) for kind in kinds))
 
     def make(self, columns: Sequence[NDArray[Any]]) -> Any:  # noqa: ANN401 - an array or a frame
         """Return a table of new columns, in the types of the old ones if these can hold them."""
         if isinstance(self.empty, np.ndarray):
             return array_like(self.empty, columns)
         frame = nw.from_native(self.empty)
+        if self.cells is not None:
+            columns = [like_cell(cell, values) for cell, values in zip(self.cells, columns, strict=True)]
         series = [series_like(frame[:, j], values) for j, values in enumerate(columns)]
         return under_names_of(nw.concat([one.to_frame() for one in series], how="horizontal").to_native(), frame)
 
@@ -84,8 +107,16 @@ class Template:
             return {"container": "numpy", "dtype": dtype.str if dtype.kind == "U" else dtype.name}
         frame = nw.from_native(self.empty)
         types = [type_name(frame[:, j]) for j in range(frame.shape[1])]
+        for j, cell in enumerate(self.cells or ()):
+            types[j] = types[j] if cell is None else {OBJECTS: type(cell).__name__}
         library = frame.implementation.value
         return {"container": library if library in LIBRARIES else "pandas", "types": types}  # others are like pandas
+
+
+def _object_in(series: Any) -> Example | None:  # noqa: ANN401 - a narwhals series
+    """Return the first cell of a column of objects, if that is a decimal or a date."""
+    cells = series.drop_nulls().head(1).to_list() if native_type(series) == np.dtype(object) else []
+    return cells[0] if cells and isinstance(cells[0], Example) else None
 
 
 def type_name(series: Any) -> TypeName:  # noqa: ANN401 - a narwhals series

@@ -139,7 +139,7 @@ def replaced(values: NDArray[Any], where: Bool[np.ndarray, " N"], new: NDArray[A
     if not where.any():
         return values
     if values.dtype == object and len(set(map(type, values[~where]))) == 1:
-        new = _like_cell(values[~where][0], new)
+        new = like_cell(values[~where][0], new)
     if new.dtype.kind == "i":
         values = _as_integers(values, where)
     are_numbers = values.dtype.kind in "iuf" and new.dtype.kind in "buif"
@@ -149,12 +149,12 @@ def replaced(values: NDArray[Any], where: Bool[np.ndarray, " N"], new: NDArray[A
     return out
 
 
-def _like_cell(cell: object, new: NDArray[Any]) -> NDArray[Any]:
+def like_cell(cell: object, new: NDArray[Any]) -> NDArray[Any]:
     """Return decimals or dates as objects of the kind and zone of a cell; other values as they are."""
     items: list[Any] = list(new)
     if isinstance(cell, Decimal):
         items = [Decimal(str(value)) for value in new.tolist()]
-    elif new.dtype.kind != "M":
+    elif cell is None or new.dtype.kind != "M":
         return new
     elif isinstance(cell, date):
         unit, zone = "us" if isinstance(cell, datetime) else "D", getattr(cell, "tzinfo", None)
