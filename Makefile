@@ -33,7 +33,7 @@ docs: $(READY)  ## every number of README and docs is from a record, and their s
 	$(BIN)/python docs/numbers.py --check
 	$(BIN)/python docs/style.py
 
-site: .venv/.site play  ## the documentation site, in build/site: a warning is an error; the gallery is drawn anew where it changed
+site: .venv/.site play  ## the documentation site, in build/site: a warning is an error, and so is an example of the gallery that fails; drawn anew where it changed
 	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -E -q -W --keep-going -d build/doctrees docs build/site
 	if [ -d build/play ]; then cp -r build/play build/site; fi
 

@@ -14,7 +14,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -28,7 +27,6 @@ from nadek_paper import cli as paper_cli
 ROOT = Path(__file__).parents[1]
 README, START, TENSORS = ROOT / "README.md", ROOT / "docs" / "start.md", ROOT / "docs" / "how-to" / "tensors.md"
 STYLE = runpy.run_path(str(ROOT / "docs" / "style.py"))
-GALLERY = sorted((ROOT / "docs" / "examples").glob("plot_*.py"))
 PAGES = STYLE["pages"]()
 PUBLIC = {
     f"{module}.{name}": getattr(importlib.import_module(module), name)
@@ -59,13 +57,6 @@ def commands(page):
     for line in [*shell.splitlines(), *indented]:
         if re.match(r"nadek(?:-paper)? ", line):
             yield shlex.split(line, comments=True)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("script", GALLERY, ids=lambda script: script.stem)
-def test_gallery_runs(script, monkeypatch):
-    monkeypatch.setattr("matplotlib.pyplot.show", plt.close)
-    runpy.run_path(str(script))
 
 
 def run(page):
