@@ -33,7 +33,7 @@ from nadek.training import (
     prepare,
 )
 from nadek.training.costs import Minibatch, batch_costs, draw_batch, prepare_validation, validation_costs
-from nadek.training.defaults import defaults
+from nadek.training.defaults import SMALL_TABLE, defaults
 from nadek.training.optimizer_steps import MuonAdamW, orthogonal
 from nadek.training.training_config import epoch_generator, plan_run
 from support.models import same, seeded
@@ -985,6 +985,13 @@ def test_rate_is_held_before_it_falls():
     assert rates[:40] == [0.02] * 40
     assert 0.02 < rates[40] < rates[59] < 1
     assert plans[0].progress(0, 0, 100, warmup=0.02) == pytest.approx(0.02 * 0.5 / 50)
+
+
+def test_minibatches_of_a_density_leave_no_small_rest():
+    for n_rows in range(1, SMALL_TABLE):
+        size = defaults(n_rows, (2,) * 3)[1].batch_size
+        assert n_rows < 50 or 66 <= size < 150
+        assert n_rows % size == 0 or n_rows % size >= size / 2
 
 
 def test_default_density_phases():

@@ -77,8 +77,8 @@ SHARED_OPTIONS = """effort: "quick" makes at most a third as many passes, for a 
               `NADEkImputer` 0.006, and 0.008 from 5,000 rows on).
             - ``weight_decay``: of the matrices, decoupled; "auto" is 0.1, and with numbers or answers in an order 800
               by the number of rows, from 0.1 to 2.
-            - ``batch_size``: rows of a minibatch; "auto" is 100, and 300 from 100,000 rows on (in `NADEkImputer` 200,
-              and 400 from 5,000 rows on).
+            - ``batch_size``: rows of a minibatch; "auto" is about 100, and 300 from 100,000 rows on (in `NADEkImputer`
+              200, and 400 from 5,000 rows on).
             - ``early_stopping``: True, the default, holds out ``validation_fraction`` of the rows, keeps the weights
               that did best on them, and stops after ``n_iter_no_change`` validations without a better one.
             - ``validation_fraction``: 0.1 of the rows; none are held out where none would be left to train on.

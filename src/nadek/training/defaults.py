@@ -126,6 +126,8 @@ def defaults(
         fine, coarse, coarse_from, between = IMPUTATION, COARSE_IMPUTATION, SMALL_TABLE, 4 * ROWS_BETWEEN
         n_read = min(2 * ROWS_IMPUTATION, max(ROWS_IMPUTATION, ROWS_A_COLUMN * len(levels)))
     default_batch_size, learning_rate = coarse if n_rows >= coarse_from else fine
+    if not imputation:  # no small rest: a step takes as long with few rows
+        default_batch_size = math.ceil(n_rows / max(1, round(n_rows / default_batch_size)))
     length = EFFORTS[effort]
     most, least = round(length * MAX_EPOCHS), max(2, round(length * MIN_EPOCHS))
     if epochs is None:
