@@ -197,10 +197,15 @@ def test_new_values_are_missing_once_named(coloured, tmp_path):
         f'{table}: cells with values that the model does not know are taken as missing: 2 in column "colour", such as'
         " 'purple' in row 2; 2 in column \"grade\", such as 'x' in row 3"
     )
-    for verb in ("score", "explain", "suggest"):
+    for verb in ("score", "suggest"):
         result = nadek(verb, coloured, table)
         assert result.err.splitlines()[0] == message
         assert result.out == nadek(verb, coloured, same).out
+    listed, others = (
+        [line.split(",")[:3] for line in nadek("explain", coloured, one).out.splitlines()] for one in (table, same)
+    )
+    new = [["2", "colour", "purple"], ["3", "grade", "x"], ["4", "colour", "purple"], ["4", "grade", "5"]]
+    assert sorted(listed) == sorted(others + new)
     for verb in ("impute", "complete"):
         result = nadek(verb, coloured, table)
         rows = [line.split(",") for line in result.out.splitlines()[1:]]

@@ -816,7 +816,7 @@ def test_info_tells_the_kinds_of_columns(mixed):
     ):
         assert text in lines
     kinds = json.loads(ok("info", mixed[0], "--json").out)["schema"]["kinds"]
-    assert kinds[0] == {"levels": ["no", "yes"], "kind": "binary"}
+    assert kinds[0] == {"levels": ["no", "yes"], "n_values": 270, "kind": "binary"}
     assert [kind["kind"] for kind in kinds] == ["binary", "categorical", "categorical", "numeric", "numeric", "binary"]
 
 
