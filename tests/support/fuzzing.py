@@ -328,7 +328,7 @@ PROBES = (
     ("touched", lambda: str(os.listdir("/etc"))),
     ("touched", lambda: exec("1")),
     ("touched", lambda: str(subprocess.run(["true"], check=True))),
-    ("memory", lambda: str(len(b"1" * 600 * 2**20))),
+    ("memory", lambda: str(len(b"1" * 530 * 2**20))),
     ("seconds", be_busy),
 )
 """Each limit, and what a file must not make happen."""
