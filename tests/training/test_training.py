@@ -988,7 +988,7 @@ def test_rate_is_held_before_it_falls():
 
 
 def test_minibatches_of_a_density_leave_no_small_rest():
-    for n_rows in range(1, SMALL_TABLE):
+    for n_rows in (*range(1, 700), *range(700, SMALL_TABLE, 41)):
         size = defaults(n_rows, (2,) * 3)[1].batch_size
         assert n_rows < 67 or 67 <= size < 150
         assert n_rows % size == 0 or n_rows % size >= size / 2

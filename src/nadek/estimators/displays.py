@@ -99,7 +99,7 @@ class CalibrationDisplay(_Display):
     Example:
         >>> from nadek import NADEk
         >>> X = np.random.default_rng(0).random((200, 2)) < [0.2, 0.7]
-        >>> model = NADEk(max_iter=20, random_state=0).fit(X)
+        >>> model = NADEk(max_iter=60, random_state=0).fit(X)
         >>> predicted, observed, n = CalibrationDisplay.from_estimator(model, X).curves["categories"]
         >>> bool(abs(predicted - observed).max() < 0.1)
         True
