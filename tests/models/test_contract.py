@@ -70,6 +70,7 @@ def test_probabilities_sum_to_one(name, decoder, n_variables, generator):
 def test_decoders_agree(name, generator):
     model = build(name, 8)
     x = rows(model)
+    x = x[torch.randperm(len(x), generator=generator)[:5000]]  # "mixed, wide" has 176,400
     for ordering in orderings_of(model, 3, generator):
         plain, *others = (log_prob(model, x, ordering=ordering, decoder=decoder) for decoder in decoders_of(name))
         for other in others:
