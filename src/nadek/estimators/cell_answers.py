@@ -99,10 +99,8 @@ class CellAnswers(NADEkBase):
             Surprises in nats, at least 0, a table [N, D] of the kind of ``X``; NaN for missing cells.
         """
         table, codes = self._read(X)
-        outwards, own = (
-            torch.from_numpy(self._of_numbers(measure, table, codes)).to(codes.device)
-            for measure in (log_outwards, log_own)
-        )
+        measures = self._of_numbers(log_outwards, table, codes), self._of_numbers(log_own, table)
+        outwards, own = (torch.from_numpy(one).to(codes.device) for one in measures)
         return self._table_of(table, explain_cells(self.network_, codes, outwards=outwards, own=own).surprise)
 
     def _table_of(self, table: Table, numbers: Float[Tensor, "N K"]) -> Any:  # noqa: ANN401 - a table

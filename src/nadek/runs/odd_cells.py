@@ -33,7 +33,7 @@ def odd_cells(
     """Return the cells that ``choose`` takes from some rows of a batch."""
     if not len(rows):
         return []
-    outwards, own = (of_numbers(measure, saved, batch, new=True)[rows] for measure in (log_outwards, log_own))
+    outwards, own = of_numbers(log_outwards, saved, batch, new=True)[rows], of_numbers(log_own, saved, batch)[rows]
     cells = explain_cells(saved.model, batch.x[rows], outwards=outwards, own=own, progress=progress)
     odd, names, kinds = choose(cells), saved.labels, saved.kinds
     values = [batch.values[j][int(rows[i])] for i, j in odd]

@@ -45,7 +45,7 @@ class Template:
     """
 
     empty: Any
-    cells: tuple[Example | None, ...] | None = None
+    cells: tuple[Example | None, ...] = ()
 
     @classmethod
     def of(cls, table: Table) -> "Template":
@@ -87,7 +87,7 @@ class Template:
         if isinstance(self.empty, np.ndarray):
             return array_like(self.empty, columns)
         frame = nw.from_native(self.empty)
-        if self.cells is not None:
+        if self.cells:
             columns = [like_cell(cell, values) for cell, values in zip(self.cells, columns, strict=True)]
         series = [series_like(frame[:, j], values) for j, values in enumerate(columns)]
         return under_names_of(nw.concat([one.to_frame() for one in series], how="horizontal").to_native(), frame)
@@ -107,7 +107,7 @@ class Template:
             return {"container": "numpy", "dtype": dtype.str if dtype.kind == "U" else dtype.name}
         frame = nw.from_native(self.empty)
         types = [type_name(frame[:, j]) for j in range(frame.shape[1])]
-        for j, cell in enumerate(self.cells or ()):
+        for j, cell in enumerate(self.cells):
             types[j] = types[j] if cell is None else {OBJECTS: type(cell).__name__}
         library = frame.implementation.value
         return {"container": library if library in LIBRARIES else "pandas", "types": types}  # others are like pandas

@@ -152,7 +152,7 @@ def replaced(values: NDArray[Any], where: Bool[np.ndarray, " N"], new: NDArray[A
 def like_cell(cell: object, new: NDArray[Any]) -> NDArray[Any]:
     """Return decimals or dates as objects of the kind and zone of a cell; other values as they are."""
     items: list[Any] = list(new)
-    if isinstance(cell, Decimal):
+    if isinstance(cell, Decimal) and new.dtype.kind in "iuf":
         items = [Decimal(str(value)) for value in new.tolist()]
     elif cell is None or new.dtype.kind != "M":
         return new
