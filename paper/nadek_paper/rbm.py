@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 from nadek.inference.decoders.chunking import Progress
 from nadek.kernels.linear import affine
-from nadek.utils.configs import check_choices, check_range
+from nadek.utils.configs import check_range, convert_options
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class RBMConfig:
     seed: int = 0  # seed of everything random
 
     def __post_init__(self) -> None:
-        check_choices(self, "chains")
+        convert_options(self)
         check_range(self, "hidden", "epochs", "batch_size", "gibbs_steps", least=1)
         check_range(self, "lr", "l2", "seed", least=0)
         check_range(self, "momentum", "ema_decay", least=0, below=1)

@@ -19,7 +19,7 @@ from nadek.runs.scores import scores
 from nadek.tabular.arrow_batches import Batch, beside_ids, ids_in, model_table, spelling_of, with_new_cells
 from nadek.tabular.columns import Unknown
 from nadek.tabular.text_cells import Spelling
-from nadek.utils.configs import check_choices, check_range
+from nadek.utils.configs import check_range, convert_options
 
 __all__ = ["BatchImputer", "BatchScorer"]
 
@@ -34,7 +34,7 @@ class _BatchModel:
     unknown: Unknown = "missing"
 
     def __post_init__(self) -> None:
-        check_choices(self, "unknown")
+        convert_options(self)
 
     def _read(self, batch: Batch) -> tuple[SavedModel, ModelRows]:
         ids = torch.from_numpy(ids_in(batch, self.row_id))
@@ -76,10 +76,6 @@ class BatchImputer(_BatchModel):
     """
 
     strategy: Strategy = "sample"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choices(self, "strategy")
 
     def __call__(self, batch: Batch) -> Batch:
         """Fill the missing cells of a batch."""
@@ -123,7 +119,7 @@ class BatchScorer(_BatchModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_range(self, "orderings", least=1, whole=True)
+        check_range(self, "orderings", least=1)
 
     def __call__(self, batch: Batch) -> Batch:
         """Score the rows of a batch."""

@@ -109,7 +109,7 @@ def test_recipes_share_the_model(tmp_path):
     [
         (("title", "titel"), "unknown option titel; did you mean title"),
         (('"digits"', '"digit"'), "data: expected one of .*, found 'digit'"),
-        (("-20.5", '"-20.5"'), "paper: expected float, found '-20.5'"),
+        (("-20.5", '"-20.5"'), "paper: expected a number, found '-20.5'"),
         (("orderings = 3", "orderings = 0"), "orderings: expected at least 1, found 0"),
         (("ensemble_orderings = 4", ""), "ensemble_rows: expected ensemble_orderings beside it"),
         (('notes = ["', 'cited = true\nnotes = ["'), "cited: expected a value of the paper and no recipes"),

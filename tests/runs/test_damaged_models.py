@@ -82,8 +82,8 @@ def test_forged_memories_are_refused(name, value, message, tmp_path):
         ({"best.b": torch.ones(1)}, {}, "expected .* as best.W, found nothing"),
         ({"model.b": torch.ones(1)}, {}, "expected .* as model.b"),
         ({}, {"history": [{"epoch": 1}]}, "history"),
-        ({}, {"since_best": "x"}, "since_best: expected int"),
-        ({}, {"best_cost": []}, "best_cost: expected float"),
+        ({}, {"since_best": "x"}, "since_best: expected a whole number"),
+        ({}, {"best_cost": []}, "best_cost: expected a number"),
     ],
 )
 def test_forged_trainings_are_errors(tensors, info, message):

@@ -1,5 +1,6 @@
 """Configs to dictionaries and back, strictly."""
 
+import copy
 import dataclasses
 import json
 import tomllib
@@ -15,7 +16,7 @@ from nadek.runs.recipe import make_recipe
 from nadek.tabular.columns import Binary, Categorical, Numeric
 from nadek.tabular.schema import Schema
 from nadek.training import AdaDelta, AdamW, Muon, Phase, Recipe, TrainingConfig
-from nadek.utils.configs import check_choices, decode, difference, encode
+from nadek.utils.configs import convert_options, decode, difference, encode
 
 CONFIGS = [
     DeepConfig(),
@@ -104,17 +105,17 @@ def test_union_values_keep_their_type(value):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"whole": 1.5}, "here.whole: expected int, found 1.5"),
-        ({"whole": True}, "here.whole: expected int, found True"),
-        ({"real": "1.0"}, "here.real: expected float, found '1.0'"),
-        ({"flag": 1}, "here.flag: expected bool, found 1"),
-        ({"flag": None}, "here.flag: expected bool, found None"),
-        ({"scalar": None}, "here.scalar: expected str or int or float or bool, found None"),
-        ({"scalar": [1]}, "here.scalar: expected str or int or float or bool, found [1]"),
+        ({"whole": 1.5}, "here.whole: expected a whole number, found 1.5"),
+        ({"whole": True}, "here.whole: expected a whole number, found True"),
+        ({"real": "1.0"}, "here.real: expected a number, found '1.0'"),
+        ({"flag": 1}, "here.flag: expected true or false, found 1"),
+        ({"flag": None}, "here.flag: expected true or false, found None"),
+        ({"scalar": None}, "here.scalar: expected a text or a whole number or a number or true or false, found None"),
+        ({"scalar": [1]}, "here.scalar: expected a text or a whole number or a number or true or false, found [1]"),
         ({"two": [1]}, "here.two: expected a list of 2, found [1]"),
-        ({"two": [1, "a"]}, "here.two[1]: expected float, found 'a'"),
-        ({"any_": ["a", 0.5]}, "here.any_[1]: expected int or str, found 0.5"),
-        ({"any_": [True]}, "here.any_[0]: expected int or str, found True"),
+        ({"two": [1, "a"]}, "here.two[1]: expected a number, found 'a'"),
+        ({"any_": ["a", 0.5]}, "here.any_[1]: expected a whole number or a text, found 0.5"),
+        ({"any_": [True]}, "here.any_[0]: expected a whole number or a text, found True"),
         ({"hole": 1}, "unknown option here.hole; did you mean whole?"),
         ({"zzz": 1}, "unknown option here.zzz; known are any_, flag, real, scalar, two, whole, word"),
         ([], "here: expected a table of options, found []"),
@@ -132,7 +133,10 @@ def test_values_of_wrong_type_are_refused(values, message):
     [
         ({"kind": "cyclic"}, "schema.kinds[0].kind: expected one of binary, categorical, ordinal, numeric, found 'cy"),
         ({"kind": "binary", "levels": [0, 0]}, "schema.kinds[0]: levels: expected each once, found (0, 0)"),
-        ({"kind": "binary", "levels": [0, None]}, "schema.kinds[0].levels[1]: expected str or int or float or bool, "),
+        (
+            {"kind": "binary", "levels": [0, None]},
+            "schema.kinds[0].levels[1]: expected a text or a whole number or a number or true or false, ",
+        ),
         ({"kind": "categorical"}, "option schema.kinds[0].levels is missing"),
     ],
 )
@@ -155,9 +159,9 @@ def wrong(**options):
         ({"stepz": 2}, "unknown option model.stepz; did you mean steps?"),
         ({"hidden": [8]}, "unknown option model.hidden; did you mean model.core.hidden?"),
         ({"steps": 0}, "model: steps: expected at least 1, found 0"),
-        ({"steps": 2.0}, "model.steps: expected int, found 2.0"),
+        ({"steps": 2.0}, "model.steps: expected a whole number, found 2.0"),
         ({"fill": "median"}, "model.fill: expected one of 'mean', 'zero', found 'median'"),
-        ({"ordering": [0, "x", 2]}, "model.ordering[1]: expected int, found 'x'"),
+        ({"ordering": [0, "x", 2]}, "model.ordering[1]: expected a whole number, found 'x'"),
         ({"core": 3}, "model.core: expected a table of options, found 3"),
         ({"core": {"kind": "shallow"}}, "model.core.kind: expected one of deep, alternating, residual, found 'shallo"),
         ({"core": {"hidden": []}}, "model.core: hidden layers need at least one layer of at least one unit, found ()"),
@@ -195,28 +199,76 @@ def test_wrong_training_option_is_named(training, error):
             "unknown option objective; known are memory, model, notes, seed, start, teacher, training",
         ),
         ({"training": 3}, "training: expected a table of options, found 3"),
-        ({"seed": "one"}, "seed: expected int, found 'one'"),
+        ({"seed": "one"}, "seed: expected a whole number, found 'one'"),
     ],
 )
 def test_wrong_recipe_option_is_named(options, error):
     assert wrong(**options) == error
 
 
-@dataclass(frozen=True)
-class Choosing:
-    """One option among some, and one that may be left out; nobody checks them while it is built."""
+@dataclass(frozen=True, kw_only=True)
+class Built(Strict):
+    """Options that are converted while it is built."""
 
     way: Literal["up", "down"] = "up"
     by: Literal["hand", "foot"] | None = None
+    core: DeepConfig | ResidualConfig | None = None
+
+    def __post_init__(self) -> None:
+        convert_options(self)
 
 
-def test_unknown_choice_is_named():
-    check_choices(Choosing("down"), "way", "by")
-    check_choices(Choosing("down", by="foot"), "way", "by")
-    with pytest.raises(ValueError, match=r"^way: expected one of 'up', 'down', found 'sideways'$"):
-        check_choices(Choosing("sideways"), "way")
-    with pytest.raises(ValueError, match=r"^by: expected one of 'hand', 'foot', None, found 'eye'$"):
-        check_choices(Choosing(by="eye"), "by")
+def test_options_are_converted_as_those_of_files():
+    built = Built(
+        whole=np.int64(2),
+        real=1,
+        flag=np.True_,
+        two=[3, np.float32(0.5)],
+        by="foot",
+        core={"kind": "deep", "hidden": [3]},
+    )
+    assert built == Built(whole=2, real=1.0, flag=True, two=(3, 0.5), by="foot", core=DeepConfig(hidden=(3,)))
+    assert [type(value) for value in (built.whole, built.real, built.flag, *built.two)] == [
+        int,
+        float,
+        bool,
+        int,
+        float,
+    ]
+    assert hash(built) == hash(dataclasses.replace(built))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"way": "sideways"}, "way: expected one of 'up', 'down', found 'sideways'"),
+        ({"by": "eye"}, "by: expected one of 'hand', 'foot', found 'eye'"),
+        ({"way": None}, "way: expected one of 'up', 'down', found None"),
+        ({"whole": 2.0}, "whole: expected a whole number, found 2.0"),
+        ({"real": "a"}, "real: expected a number, found 'a'"),
+        ({"flag": "yes"}, "flag: expected true or false, found 'yes'"),
+        ({"word": 1}, "word: expected a text, found 1"),
+        ({"two": 5}, "two: expected a list, found 5"),
+        ({"core": "deep"}, "core: expected a table of options, found 'deep'"),
+        ({"core": {"kind": "shallow"}}, "core.kind: expected one of deep, residual, found 'shallow'"),
+        ({"core": AlternatingConfig()}, "core: expected a table of options, found AlternatingConfig("),
+    ],
+)
+def test_options_of_another_type_are_refused(options, message):
+    with pytest.raises(ValueError, match=r".") as error:
+        Built(**options)
+    assert str(error.value).startswith(message)
+
+
+@every_config
+def test_configs_that_users_build_convert_their_options(config):
+    if isinstance(config, Schema):
+        pytest.skip("users build none")
+    for field in dataclasses.fields(config):
+        twin = copy.copy(config)  # without __init__, whose types the tests check
+        object.__setattr__(twin, field.name, object())
+        with pytest.raises(ValueError, match=rf"^{field.name}: expected .*, found <object"):
+            twin.__post_init__()
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from nadek.models import IterativeNADE
 from nadek.models.base import ConditionalModel
 from nadek.models.binary_variables import BinaryVariables
 from nadek.models.cores import Core
-from nadek.utils.configs import check_choices, check_range
+from nadek.utils.configs import check_range, convert_options
 
 MaskLaw = Literal["orderings", "holes"]
 """Law of the number of hidden cells: the paper's (Eq. 4), or that of missing cells, which hides fewer."""
@@ -52,7 +52,7 @@ class MaskDistribution:
     stratified: bool = False
 
     def __post_init__(self) -> None:
-        check_choices(self, "law")
+        convert_options(self)
         check_range(self, "tilt", least=0, below=1)
 
     def sample(

@@ -11,7 +11,6 @@ The three pictures of Fig. 1 of Raiko, Yao, Cho and Bengio (2014) are `Deep` (le
 `Alternating` (right). `Residual` is ours. A small frozen config builds each of them, and is saved with the model.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, Protocol, runtime_checkable
@@ -22,7 +21,7 @@ from torch import Tensor, nn
 
 from nadek.kernels.linear import activate, affine
 from nadek.models.layers import drop, uninitialised
-from nadek.utils.configs import check_choices, check_range, is_whole
+from nadek.utils.configs import check_range, convert_options
 
 Activation = Literal["tanh", "sigmoid", "relu", "gelu"]
 
@@ -60,7 +59,7 @@ class DeepConfig:
     kind: Literal["deep"] = "deep"
 
     def __post_init__(self) -> None:
-        _check(self, self.hidden)
+        _check(self)
 
     def build(self) -> "Deep":
         """Return the core with undrawn parameters."""
@@ -86,7 +85,7 @@ class AlternatingConfig:
     kind: Literal["alternating"] = "alternating"
 
     def __post_init__(self) -> None:
-        _check(self, self.hidden)
+        _check(self)
         if len(self.hidden) < 2:
             raise ValueError(f"an alternating core needs at least two hidden layers, found hidden={self.hidden}")
 
@@ -116,8 +115,9 @@ class ResidualConfig:
     kind: Literal["residual"] = "residual"
 
     def __post_init__(self) -> None:
-        _check(self, (self.width,))
-        check_range(self, "blocks", least=1, whole=True)
+        convert_options(self)
+        check_range(self, "width", "blocks", least=1)
+        check_range(self, "dropout", least=0, below=1)
 
     def build(self) -> "Residual":
         """Return the core with undrawn parameters."""
@@ -224,11 +224,8 @@ def _through(layer: nn.Module, h: Tensor, activation: str | None = None) -> Tens
     return affine(h, layer.weight, layer.bias, activation)
 
 
-def _check(config: DeepConfig | AlternatingConfig | ResidualConfig, hidden: Sequence[int]) -> None:
-    check_choices(config, "activation")
+def _check(config: DeepConfig | AlternatingConfig) -> None:
+    convert_options(config)
     check_range(config, "dropout", least=0, below=1)
-    for width in hidden:
-        if not is_whole(width):
-            raise TypeError(f"hidden layers: expected whole numbers of units, found {width!r}")
-    if not hidden or min(hidden) < 1:
-        raise ValueError(f"hidden layers need at least one layer of at least one unit, found {hidden}")
+    if not config.hidden or min(config.hidden) < 1:
+        raise ValueError(f"hidden layers need at least one layer of at least one unit, found {config.hidden}")

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from nadek.models.codes import MAX_LEVELS
 from nadek.models.cores import CoreConfig, DeepConfig
-from nadek.utils.configs import check_choices, check_range
+from nadek.utils.configs import check_range, convert_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,10 +66,10 @@ class ModelConfig:
     init_std: float | None = None
 
     def __post_init__(self) -> None:
-        check_range(self, "n_variables", "steps", "confidence", least=1, whole=True)
-        check_range(self, "factors", least=0, whole=True)
-        check_range(self, "category_trust", "number_trust", "init_std", least=0)
-        check_choices(self, "fill")
+        convert_options(self)
+        check_range(self, "n_variables", "steps", "confidence", least=1)
+        check_range(self, "factors", least=0)
+        check_range(self, "category_trust", "number_trust", "init_std", "focus", least=0)
         ordering, ordinal, last = self.ordering, self.ordinal or (), self.n_variables - 1  # a file may have any number
         if ordering is not None and (len(ordering) != last + 1 or sorted(ordering) != list(range(len(ordering)))):
             raise ValueError(f"ordering: expected each of 0..{last} once, found {ordering}")
@@ -84,7 +84,6 @@ class ModelConfig:
         factors = self.sharpness or ()
         if self.sharpness is not None and (len(factors) != last + 1 or not all(0 < one < math.inf for one in factors)):
             raise ValueError(f"sharpness: expected a number above 0 for each of {last + 1} variables, found {factors}")
-        check_range(self, "focus", least=0)
         if len(set(ordinal)) < len(ordinal) or not all(0 <= place <= last for place in ordinal):
             raise ValueError(f"ordinal: expected places from 0 to {last}, each at most once, found {ordinal}")
 
@@ -116,12 +115,13 @@ class ImageConfig:
     factors: ClassVar[None] = None
 
     def __post_init__(self) -> None:
-        if len(self.image_shape) != 2 or min(self.image_shape) < 1:
+        convert_options(self)
+        if min(self.image_shape) < 1:
             raise ValueError(f"image_shape: expected height and width, found {self.image_shape}")
         if not self.channels or min(self.channels) < 1:
             raise ValueError(f"channels: expected one scale or more of at least one channel, found {self.channels}")
-        check_range(self, "blocks", "steps", least=1, whole=True)
-        check_range(self, "dense", least=0, whole=True)
+        check_range(self, "blocks", "steps", least=1)
+        check_range(self, "dense", least=0)
         check_range(self, "dropout", least=0, below=1)
 
     @property
@@ -158,7 +158,8 @@ class MemoryConfig:
     kind: Literal["memory"] = "memory"
 
     def __post_init__(self) -> None:
-        check_range(self, "n_rows", least=1, whole=True)
+        convert_options(self)
+        check_range(self, "n_rows", least=1)
 
     @property
     def n_variables(self) -> int:

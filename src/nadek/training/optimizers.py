@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from nadek.training.optimizer_steps import FusedAdamW, MuonAdamW
-from nadek.utils.configs import check_range
+from nadek.utils.configs import check_range, convert_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +22,7 @@ class _CosineSchedule:
     final: float = 0.01
 
     def __post_init__(self) -> None:
+        convert_options(self)
         check_range(self, "lr", "weight_decay", "final", least=0)
         check_range(self, "warmup", least=0, below=1)
 
@@ -110,6 +111,7 @@ class AdaDelta:
     warmup: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
+        convert_options(self)
         check_range(self, "lr", "epsilon", least=0)
         check_range(self, "decay", least=0, below=1)
 

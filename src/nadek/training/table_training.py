@@ -23,6 +23,7 @@ from nadek.training.loop import fit
 from nadek.training.prepare import Rows, column_means
 from nadek.training.state import Epoch, TrainingState
 from nadek.training.training_config import TrainingConfig
+from nadek.utils.configs import convert_options
 
 ENOUGH_ROWS = 50
 """Validation rows from which on an optional memory is tried."""
@@ -55,6 +56,7 @@ class Recipe:
     notes: str = ""
 
     def __post_init__(self) -> None:
+        convert_options(self)
         if not 0 <= self.seed < 2**63:
             raise ValueError(f"seed: expected a whole number from 0 to 2**63 - 1, found {self.seed}")
 

@@ -10,7 +10,7 @@ import torch
 
 from nadek.inference.order_agnostic import MaskDistribution, MaskLaw, Objective
 from nadek.training.optimizers import AdamW, OptimizerConfig
-from nadek.utils.configs import check_choices, check_range
+from nadek.utils.configs import check_range, convert_options
 
 EMA_DECAY = 0.999
 """Default decay of the averaged weights, a minibatch."""
@@ -52,8 +52,8 @@ class Phase:
     fresh: bool = False
 
     def __post_init__(self) -> None:
-        check_choices(self, "objective", "masks")
-        check_range(self, "epochs", "steps", "extra_steps", least=1, whole=True)
+        convert_options(self)
+        check_range(self, "epochs", "steps", "extra_steps", least=1)
         for name in ("steps", "extra_steps", "masks"):
             if getattr(self, name) is not None and self.objective == "fixed_order":
                 message = "the fixed_order objective takes all steps and hides what its ordering says"
@@ -123,12 +123,11 @@ class TrainingConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_choices(self, "precision", "missing")
-        check_range(self, "batch_size", "validate_every", "stride", "patience", least=1, whole=True)
-        check_range(self, "seed", least=0, whole=True)
-        check_range(self, "l2", least=0)
+        convert_options(self)
+        check_range(self, "batch_size", "validate_every", "stride", "patience", least=1)
+        check_range(self, "seed", "l2", least=0)
         check_range(self, "ema_decay", "tilt", least=0, below=1)
-        if self.mirror is not None and (len(self.mirror) != 2 or min(self.mirror) < 1):
+        if self.mirror is not None and min(self.mirror) < 1:
             raise ValueError(f"mirror: expected the height and width of an image, found {self.mirror}")
         if not self.phases:
             raise ValueError("phases: expected at least one")

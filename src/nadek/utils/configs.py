@@ -23,6 +23,10 @@ T = TypeVar("T")
 _hints: Callable[[Any], dict[str, Any]] = cache(typing.get_type_hints)
 """Types of a dataclass's fields, which take longer to find than to check: a training builds configs in every step."""
 
+_ABSTRACT: dict[type, Any] = {int: Integral, float: Real, bool: bool | np.bool_}
+_NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", dict: "a table"}
+"""Types whose values may be of NumPy, too, and names of types for users."""
+
 
 def encode(config: Any) -> dict[str, Any]:  # noqa: ANN401 - any frozen dataclass
     """Return the dictionary of a config, without None."""
@@ -52,26 +56,20 @@ def difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, Any, An
     return None
 
 
-def check_choices(config: Any, *names: str) -> None:  # noqa: ANN401 - any dataclass
-    """Check that options are literals of their fields."""
+def convert_options(config: Any) -> None:  # noqa: ANN401 - any frozen dataclass
+    """Convert options as `decode` does.
+
+    A ValueError names one of another type than its field has.
+    """
     hints = _hints(type(config))
-    for name in names:
-        choices = [choice for one in _members(hints[name]) for choice in typing.get_args(one) or (None,)]
-        check_choice(name, getattr(config, name), choices)
+    for field in dataclasses.fields(config):
+        object.__setattr__(config, field.name, convert(hints[field.name], getattr(config, field.name), field.name))
 
 
-def check_range(
-    config: Any,  # noqa: ANN401 - any dataclass
-    *names: str,
-    least: int,
-    below: int | None = None,
-    whole: bool = False,
-) -> None:
-    """Check that options are finite (or whole), at least ``least`` and less than ``below``; None passes."""
+def check_range(config: Any, *names: str, least: int, below: int | None = None) -> None:  # noqa: ANN401 - any dataclass
+    """Check that options are finite, at least ``least`` and less than ``below``; None passes."""
     for name in names:
         value = getattr(config, name)
-        if whole and value is not None and not is_whole(value):
-            raise ValueError(f"{name}: expected a whole number, found {value!r}")
         if value is not None and not least <= value < (math.inf if below is None else below):
             number = "a number of " if below is None and not is_whole(value) else ""
             top = "" if below is None else f" and below {below}"
@@ -158,12 +156,15 @@ def convert(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - types a
     if origin is list:
         return list(_tuple((*arguments, ...), value, where))
     if dataclasses.is_dataclass(hint):
-        return decode(hint, value, where=where)  # type: ignore[arg-type]
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
-        raise ValueError(f"{where}: expected {hint.__name__}, found {value!r}")
-    return value
+        return value if isinstance(value, hint) else decode(hint, value, where=where)  # type: ignore[arg-type]
+    if not _is_a(value, hint):
+        raise ValueError(f"{where}: expected {_NAMES[hint]}, found {value!r}")
+    value = value.item() if isinstance(value, np.generic) else value
+    return float(value) if hint is float else value
+
+
+def _is_a(value: object, hint: type) -> bool:
+    return (hint is bool or not isinstance(value, bool)) and isinstance(value, _ABSTRACT.get(hint, hint))
 
 
 def _tuple(hints: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:  # noqa: ANN401
@@ -183,8 +184,10 @@ def _union(hints: tuple[Any, ...], value: Any, where: str) -> Any:  # noqa: ANN4
     if len(members) == 1:
         return convert(members[0], value, where)
     if not any(map(dataclasses.is_dataclass, members)):
-        if type(value) not in members:
-            raise ValueError(f"{where}: expected {' or '.join(m.__name__ for m in members)}, found {value!r}")
+        if not any(_is_a(value, member) for member in members):
+            raise ValueError(f"{where}: expected {' or '.join(_NAMES[member] for member in members)}, found {value!r}")
+        return value
+    if isinstance(value, tuple(members)):
         return value
     if not isinstance(value, Mapping):
         raise ValueError(f"{where}: expected a table of options, found {value!r}")
