@@ -25,7 +25,7 @@ from nadek import pretrained
 from nadek.models.base import ConditionalModel
 from nadek.models.model_config import AnyConfig, MemoryConfig
 from nadek.models.registry import build, build_meta
-from nadek.tabular.columns import Binary, Categorical, Column, knots, n_levels
+from nadek.tabular.columns import Binary, Categorical, Column, bent, knots, n_levels
 from nadek.tabular.schema import Schema
 from nadek.training import TrainingState
 from nadek.utils.atomic import damage_in, read_record, read_whole, replacing, sync
@@ -68,6 +68,11 @@ class SavedModel:
         if self.schema.kinds is not None:
             return self.schema.kinds
         return tuple(Binary() if n == 2 else Categorical(levels=tuple(range(n))) for n in self.model.levels)
+
+    @property
+    def bent_kinds(self) -> tuple[Column, ...]:
+        """`kinds` with the bends of the network."""
+        return bent(self.kinds, self.model.variables.bends)
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from scipy.special import entr
 
 from nadek import NADEkImputer
 from nadek.inference import estimate_log_prob, explain_cells, greedy, log_prob, position_losses
@@ -64,15 +65,23 @@ def test_decoders_agree_on_numbers(sharp, generator, remembers):
     torch.testing.assert_close(seen, one_by_one, rtol=0, atol=1e-11)
 
 
-SHARPNESS, FOCUS = (1.7, 1.0, 0.6, 1.0, 2.5), 0.4
+SHARPNESS, FOCUS, BENDS = (1.7, 1.0, 0.6, 1.0, 2.5), 0.4, (3.0, 0.0, 0.0, 0.0, 1.5)
 
 
 @pytest.fixture
 def sharp(model):
-    config = replace(model.config, sharpness=SHARPNESS, focus=FOCUS)
+    config = replace(model.config, sharpness=SHARPNESS, focus=FOCUS, bends=BENDS)
     network = IterativeNADE(config, generator=seeded()).double().eval()
     network.load_state_dict(model.state_dict())
     return network
+
+
+def logarithm(codes, p, j):
+    """Of the density at codes of a variable, but for a constant; ``p`` is of its knots."""
+    (first, last), n = RUNS[CONTINUOUS.index(j)], LEVELS[j]
+    ends = np.arange(8 * n - 7) / 8
+    bow = BENDS[j] * (entr(ends % 1) + entr(1 - ends % 1)) * ((ends > first) & (ends < last))
+    return np.interp(codes, ends, np.interp(ends, np.arange(n), np.log(p[:n])) + bow)
 
 
 def by_quadrature(p, j, n_points=2000):
@@ -82,12 +91,12 @@ def by_quadrature(p, j, n_points=2000):
     codes = np.concatenate([np.arange(n), inside])
     own = [0.5 if k in (first, last) else float(not first < k < last) for k in range(n)]
     widths = np.concatenate([own, np.full(n_points, (last - first) / n_points)])
-    line, joined = np.interp(codes, np.arange(n), np.log(p[:n])), (codes >= first) & (codes <= last)
+    line, joined = logarithm(codes, p, j), (codes >= first) & (codes <= last)
     mass = p[first : last + 1].sum()  # what the softmax gives to joined knots
     return codes, widths, line + np.where(joined, np.log(mass / (widths @ np.where(joined, np.exp(line), 0))), 0)
 
 
-def test_logarithm_of_the_density_is_straight_between_knots(sharp, generator):
+def test_logarithm_of_the_density_bows_between_knots(sharp, generator):
     x = codes(30, generator)
     unknown = x.clone()
     unknown[:, CONTINUOUS] = torch.nan
@@ -100,8 +109,9 @@ def test_logarithm_of_the_density_is_straight_between_knots(sharp, generator):
             log_prob(sharp, row, orderings=ordering[None])[0] - log_prob(sharp, unknown, orderings=ordering[None])[0]
         )
         for one, of_knots, found in zip(x[:, j], p[:, j].numpy(), log_p, strict=True):
-            _, widths, line = by_quadrature(of_knots, j)
-            height = (line[: LEVELS[j]] * (1 - abs(np.arange(LEVELS[j]) - one.item())).clip(0)).sum()
+            at, widths, line = by_quadrature(of_knots, j)
+            (first, last), term = RUNS[CONTINUOUS.index(j)], line - logarithm(at, of_knots, j)
+            height = logarithm(one.item(), of_knots, j) + term[first if first <= one <= last else int(one)]
             assert found.item() == pytest.approx(height, abs=1e-6)
             assert widths @ np.exp(line) == pytest.approx(1)
 
@@ -124,6 +134,19 @@ def test_single_numbers_keep_the_probability_of_the_softmax(model, sharp, genera
     scores = model.variables.scores(model(x, x.isnan())[-1], variable)
     for found in (sharp.variables.level_log_probs(scores, variable).exp(), level_probabilities(sharp, x)[:, 4]):
         torch.testing.assert_close(found[:, [0, 3, 4]], scores.softmax(1)[:, [0, 3, 4]])
+
+
+@pytest.mark.parametrize("code", [2.25, 2.5, 3.875])
+def test_bent_densities_are_highest_where_the_number_is(code):
+    """Of the weights of a number straight logarithms are highest at a knot."""
+    codes = torch.arange(41, dtype=torch.float64) / 8
+    scores = (1 - (torch.arange(6) - code).abs()).clamp(min=1e-4).double().log().expand(41, 6)
+    straight, bent = (
+        variables_of((6,), [()], [20.0], 0.0, bends).log_prob(scores, codes, torch.zeros(41, dtype=torch.long))
+        for bends in (None, [20.0])
+    )
+    assert codes[bent.argmax()] == code
+    assert bent.max() > straight[codes == code] + 1
 
 
 def test_levels_beside_a_gap_are_not_joined(generator):
@@ -223,3 +246,9 @@ def test_near_copies_are_filled_in_finely():
     imputer = NADEkImputer(n_bins=8, max_iter=60, random_state=0).fit(X[:800])
     hidden = np.where([False, True], np.nan, X[800:])
     assert np.sqrt(((imputer.transform(hidden) - X[800:])[:, 1] ** 2).mean()) < 0.025
+    assert all(imputer.network_.config.bends)
+    draws = np.array(imputer.set_params(n_imputations=200).transform_multiple(hidden))[:, :, 1]
+    quantiles = imputer.predict_missing_quantiles(hidden, (0.1, 0.5, 0.9))[1]
+    assert (draws[..., None] < quantiles).mean((0, 1)) == pytest.approx([0.1, 0.5, 0.9], abs=0.02)
+    means = imputer.transform(hidden)[:, 1]
+    assert np.abs(draws.mean(0) - means).mean() < 0.1 * draws.std(0).mean()

@@ -5,8 +5,18 @@ import pytest
 import torch
 
 from nadek.models.variables import variables_of
-from nadek.tabular.columns import Binary, Categorical, Ordinal, infer, knots, n_levels, quantiles_of_number, summarised
-from nadek.tabular.columns.bins import draw
+from nadek.tabular.columns import (
+    Binary,
+    Categorical,
+    Ordinal,
+    bent,
+    infer,
+    knots,
+    n_levels,
+    quantiles_of_number,
+    summarised,
+)
+from nadek.tabular.columns.bins import draw, left_and_width, means_of_parts
 from nadek.tabular.columns.distributions import bins_of_number, mean_of_number
 
 RNG = np.random.default_rng(0)
@@ -23,18 +33,18 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("n_bins", [2, 5, 16])
+@pytest.mark.parametrize(("n_bins", "bend"), [(2, 0.0), (5, 0.0), (16, 0.0), (8, 3.0)])
 @pytest.mark.parametrize("name", VALUES)
-def test_answers_are_those_of_draws(name, n_bins):
+def test_answers_are_those_of_draws(name, n_bins, bend):
     values = VALUES[name]
-    column = infer(values, name="x", kind="numeric", n_bins=n_bins)
+    (column,) = bent([infer(values, name="x", kind="numeric", n_bins=n_bins)], [bend])
     n, rng = n_levels(column), np.random.default_rng(1)
     p = rng.dirichlet(np.full(n, 0.5), size=3)
     parts = np.linspace(0, 1, 41)
     quantiles = quantiles_of_number(column, p, parts.tolist())
     assert (np.diff(quantiles, axis=1) >= 0).all()
     assert ((quantiles >= column.low) & (quantiles <= column.high + column.step)).all()
-    variables = variables_of((n,), knots([column]))
+    variables = variables_of((n,), knots([column]), bends=[bend])
     for row, answers in zip(p, quantiles, strict=True):
         scores = torch.from_numpy(np.log(row)).expand(200_000, n)
         u = torch.from_numpy(rng.random((200_000, variables.n_uniforms)))
@@ -50,6 +60,21 @@ def test_answers_are_those_of_draws(name, n_bins):
             error = 5 * drawn.std() / len(drawn) ** 0.5
             steps = mean_of_number(column, row[None])[0] - drawn.mean()
             assert abs(steps) < error + 0.02 * np.diff(quantiles[:, [5, -6]]).max()  # bins have the means of training
+
+
+@pytest.mark.parametrize("power", [1, 5, 50])
+@pytest.mark.parametrize("n", [20, 60, 500])
+def test_means_stay_within_their_bins(n, power):
+    """A few numbers with a long tail have another mean than their density, whose parts must not leave the bin."""
+    numbers = np.exp(power * np.random.default_rng(n).normal(size=n))
+    for values in (numbers, -numbers, np.floor(numbers.clip(max=1e15))):
+        column = infer(values, name="x", kind="numeric", n_bins=16)
+        means = means_of_parts(column, 8).reshape(-1, 8)
+        left, width = left_and_width(column)
+        assert (np.diff(means) >= 0).all()
+        assert ((means >= left[:, None]) & (means <= np.minimum(left + width, column.high)[:, None])).all()
+        error = np.abs(means.mean(1) - column.means)
+        assert (error <= 1e-3 * np.abs(column.means) + 1e-14 * width).all()
 
 
 def test_observed_knot_is_its_own_quantile():

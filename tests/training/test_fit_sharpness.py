@@ -16,16 +16,16 @@ LEVELS, KNOTS = (6, 3, 5), ((), None, (0, 4))
 MEAN = torch.tensor([1, 3, 8, 4, 2, 1, 1, 2, 3, 4, 1, 6, 2, 1.0])
 
 
-def network(sharpness=None, focus=None):
-    config = ModelConfig(n_variables=3, levels=LEVELS, knots=KNOTS, sharpness=sharpness, focus=focus)
+def network(sharpness=None, focus=None, bends=None):
+    config = ModelConfig(n_variables=3, levels=LEVELS, knots=KNOTS, sharpness=sharpness, focus=focus, bends=bends)
     model = IterativeNADE(config, generator=seeded()).double().eval()
     with torch.no_grad():
         model.b.copy_(MEAN.log())
     return model
 
 
-def rows(n, sharpness):
-    return sample(network(sharpness), n, generator=seeded(1))
+def rows(n, sharpness, bends=None):
+    return sample(network(sharpness, bends=bends), n, generator=seeded(1))
 
 
 def factors(model):
@@ -47,9 +47,15 @@ def test_sharpness_is_that_of_the_rows(sharpness):
     assert np.log(factors(model))[[0, 2]] == pytest.approx(np.log(sharpness)[[0, 2]], abs=0.15)
     assert model.config.sharpness[1] == 1
     assert model.variables.densities.sharpness.tolist() == list(model.config.sharpness)
-    untouched = replace(model.config, sharpness=None, focus=None)
+    untouched = replace(model.config, sharpness=None, focus=None, bends=None)
     assert untouched == network().config
     assert same(model.state_dict(), network().state_dict())
+
+
+@pytest.mark.parametrize("bends", [(0.0, 0.0, 0.0), (4.0, 0.0, 0.0), (8.0, 0.0, 8.0)])
+def test_bends_are_those_of_the_rows(bends):
+    config = fitted(rows(4000, (2.5, 1.0, 2.5), bends)).config
+    assert (config.bends or (0.0, 0.0, 0.0)) == bends
 
 
 def test_few_rows_change_little():
@@ -115,6 +121,12 @@ def test_a_fitted_estimator_keeps_its_sharpness(tmp_path):
     holes = np.where([True, False, False], np.nan, X)
     again, before = (one.predict_missing_quantiles(holes)[0] for one in (other, imputer))
     np.testing.assert_array_equal(again, before)
+
+
+@pytest.mark.parametrize("wrong", [(1.0, 2.0), (1.0, -1.0, 1.0), (1.0, float("nan"), 1.0)])
+def test_wrong_bends_are_refused(wrong):
+    with pytest.raises(ValueError, match="bends: expected a number of at least 0 for each of 3 variables, found"):
+        network(bends=wrong)
 
 
 @pytest.mark.parametrize("wrong", [(1.0, 2.0), (1.0, 0.0, 1.0), (1.0, float("nan"), 1.0)])

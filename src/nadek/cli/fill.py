@@ -196,7 +196,7 @@ def _filled(n_cells: int, n_rows: int, n_columns: int, n_empty: int, done: str =
 
 def _missing_levels(saved: SavedModel, batch: ModelRows) -> Iterator[dict[str, NDArray[Any]]]:
     """Yield columns with a line for each level, or bin, of each missing cell."""
-    kinds, start = saved.kinds, batch.first_row
+    kinds, start = saved.bent_kinds, batch.first_row
     names = np.array(saved.labels, dtype=object)
     words = [np.array(level_names(kind), dtype=object) for kind in kinds]
     for levels, missing in probabilities_by_rows(saved, batch.x):

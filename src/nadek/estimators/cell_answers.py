@@ -12,7 +12,16 @@ from torch import Tensor
 from nadek.estimators.base import NADEkBase
 from nadek.inference import explain_cells
 from nadek.inference.sampling import level_probabilities, rows_at_once
-from nadek.tabular.columns import Numeric, bin_probabilities, log_outwards, log_own, n_levels, quantiles_of_number
+from nadek.tabular.columns import (
+    Column,
+    Numeric,
+    bent,
+    bin_probabilities,
+    log_outwards,
+    log_own,
+    n_levels,
+    quantiles_of_number,
+)
 from nadek.tabular.frames import MatrixLike
 from nadek.tabular.table import Table
 from nadek.tabular.writeback import under_names_of, with_columns
@@ -37,7 +46,7 @@ class CellAnswers(NADEkBase):
             ``levels_[column]``; an observed cell has probability 1 on its level.
         """
         _, codes = self._read(X)
-        keys, columns = self._keys(), self._nonempty_columns()
+        keys, columns = self._keys(), self._bent_columns()
         answers = {keys[j]: np.empty((len(codes), n_levels(column))) for j, column in columns}
         missing = codes.isnan().cpu().numpy()
         for rows, p in self._level_probabilities(codes, torch.arange(len(codes), device=codes.device)):
@@ -73,9 +82,7 @@ class CellAnswers(NADEkBase):
         table, codes = self._read(X)
         numbers = self._of_numbers(lambda _, values: values, table)
         keys, missing = self._keys(), codes.isnan().cpu().numpy()
-        columns = [
-            (place, keys[j], c) for place, (j, c) in enumerate(self._nonempty_columns()) if isinstance(c, Numeric)
-        ]
+        columns = [(place, keys[j], c) for place, (j, c) in enumerate(self._bent_columns()) if isinstance(c, Numeric)]
         answers = {key: np.repeat(numbers[:, place, None], len(parts), 1) for place, key, _ in columns}
         for rows, p in self._level_probabilities(codes, codes.isnan().any(1).nonzero().squeeze(1)):
             for place, key, column in columns:
@@ -110,6 +117,11 @@ class CellAnswers(NADEkBase):
         if table.columns is None:
             return whole
         return under_names_of(with_columns(table.native, whole, table.native.columns), table.native)
+
+    def _bent_columns(self) -> list[tuple[int, Column]]:
+        """Return bent columns and their places."""
+        places, columns = zip(*self._nonempty_columns(), strict=True)
+        return list(zip(places, bent(columns, self.network_.variables.bends), strict=True))
 
     def _level_probabilities(
         self, codes: Tensor, rows: Int[Tensor, " M"]

@@ -123,7 +123,7 @@ class CalibrationDisplay(_Display):
         table, codes = estimator._read(X)
         numbers = estimator._of_numbers(lambda _, values: values, table)
         chances, hits, below = list[NDArray[np.float64]](), list[NDArray[np.bool_]](), list[NDArray[np.float64]]()
-        for place, (_, column) in enumerate(estimator._nonempty_columns()):
+        for place, (_, column) in enumerate(estimator._bent_columns()):
             hidden, observed = codes.clone(), ~codes[:, place].isnan()
             hidden[:, place] = torch.nan
             for rows, levels in estimator._level_probabilities(hidden, observed.nonzero().squeeze(1)):

@@ -137,7 +137,7 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
         missing = codes.isnan().cpu().numpy()
         incomplete = [
             (place, j, n_levels(column), self._summary(table, j, column))
-            for place, (j, column) in enumerate(self._nonempty_columns())
+            for place, (j, column) in enumerate(self._bent_columns())
             if missing[:, place].any()
         ]
         answers: dict[int, list[NDArray[Any]]] = {j: [] for _, j, _, _ in incomplete}

@@ -95,7 +95,7 @@ def explain_cells(
         levels, log_p = model.variables.level_log_probs(scores, j), model.variables.log_prob(scores, values[r, j], j)
         farther, is_new = torch.zeros_like(log_p) if outwards is None else outwards[r, j], new[r, j]
         cells.log_prob[r, j], cells.expected[r, j] = torch.where(is_new, farther, log_p), levels.argmax(-1).double()
-        p = _up_to(model, levels, log_p + farther + EQUAL, j, tails=outwards is not None)
+        p = _up_to(model, scores, log_p + farther + EQUAL, j, tails=outwards is not None)
         if own is not None:
             p = p.maximum((log_p + own[r, j]).exp())
         is_outside = (farther < 0) | (p == 0)  # no float is as small as some of them
@@ -108,11 +108,12 @@ def explain_cells(
 
 
 def _up_to(
-    model: ConditionalModel, levels: Tensor, most: Tensor, variable: Tensor, *, tails: bool
+    model: ConditionalModel, scores: Tensor, most: Tensor, variable: Tensor, *, tails: bool
 ) -> Float[Tensor, " N"]:
     """Return the probabilities of all values of at most a log-probability, or log-density."""
     if model.variables.densities is not None:
-        return model.variables.densities.up_to(levels, most, variable, tails=tails)
+        return model.variables.densities.up_to(scores, most, variable, tails=tails)
+    levels = model.variables.level_log_probs(scores, variable)
     return torch.where(levels <= most.unsqueeze(-1), levels.exp(), 0).sum(-1)
 
 

@@ -1,5 +1,6 @@
 """Binary variables: one logistic column each."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -29,6 +30,8 @@ class BinaryVariables(nn.Module):
     """D variables of two levels: one column each, logistic."""
 
     knots = densities = None
+    bends: Sequence[float] = ()
+    """Of the densities of numbers, one for each variable, or none (see `nadek.models.knot_densities`)."""
     n_uniforms = 1
 
     def __init__(self, n_variables: int) -> None:

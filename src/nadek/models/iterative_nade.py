@@ -50,7 +50,7 @@ class IterativeNADE(ConditionalModel):
         self.config = config
         self.core = config.core.build()
         levels = config.levels or (2,) * config.n_variables
-        self.variables = variables_of(levels, config.knots, config.sharpness, config.focus or 0.0)
+        self.variables = variables_of(levels, config.knots, config.sharpness, config.focus or 0.0, config.bends)
         self.ordinal_kernel = OrdinalKernel(self.variables, config.ordinal or ())
         n_columns, n_in, n_out = self.variables.n_columns, self.core.n_in, self.core.n_out
         if config.tied and n_in != n_out:

@@ -9,18 +9,29 @@ factor is the *sharpness* of the variable times ``1 + focus / (v + 1/4)``, where
 the softmax. For the network learns a number as weights of two levels, a variance of 1/4 at most. So the surer it is,
 the more of its spread is owed to that, and the narrower the density may be.
 
-Between two levels the logarithm runs straight. So the probability that lies there is the logarithmic mean
-of the two densities, ``(p - q) / (log p - log q)``. A level counts itself, too: whole where it is joined to none, and
-half at an end of joined ones, where half of its numbers have its own code.
+Between two levels the logarithm runs straight, so that a density is no narrower than the way from one to the other, or
+it bows up by the *bend* of the variable times ``h(p) = -p log p - (1 - p) log(1 - p)``. This is the entropy of the
+weights of a number at the part p of the way. Where the bend is the factor, the logarithm is minus the Kullback-Leibler
+divergence of the predicted weights from those of the number, times the factor: however sharp, the density is highest
+at the number that was predicted.
+
+A bent way is cut into `PIECES`, and the logarithm runs straight in each. So the probability that lies there is the
+logarithmic mean of the two densities, ``(p - q) / (log p - log q)``, divided by the number of pieces. A level counts
+itself, too: whole where it is joined to none, and half at an end of joined ones, where half of its numbers have its own
+code.
 """
 
+import math
 from collections.abc import Sequence
 from functools import partial
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+PIECES = 8
+"""Of the way from one level to the next, where the logarithm is bent."""
 
 FLAT = 1e-6
 """Difference of log-densities below which the one between them is even."""
@@ -38,6 +49,7 @@ class KnotDensities(nn.Module):
             variables that are not continuous.
         sharpness: factor on the scores of each variable; None for 1.
         focus: adds to the factor where the scores are sure, see above.
+        bends: how much the logarithm of the density of each variable bows up between levels; None for 0.
     """
 
     def __init__(
@@ -46,6 +58,7 @@ class KnotDensities(nn.Module):
         knots: Sequence[Sequence[int | float] | None],
         sharpness: Sequence[float] | None = None,
         focus: float = 0.0,
+        bends: Sequence[float] | None = None,
     ) -> None:
         super().__init__()
         joined = torch.zeros(len(levels), max(levels), dtype=torch.bool)
@@ -60,13 +73,32 @@ class KnotDensities(nn.Module):
         self.joined, self.own = fixed(joined), fixed(1 - (joined.double() + joined.roll(1, 1).double()) / 2)
         self.outer, self.stretch = fixed(outer), fixed(stretch)
         self.sharpness = fixed(torch.tensor([1.0] * len(levels) if sharpness is None else sharpness))
+        self.bends = fixed(torch.tensor([0.0] * len(levels) if bends is None else bends))
         self.focus = focus
+
+    @property
+    def pieces(self) -> int:
+        """Pieces between two levels."""
+        return PIECES if self.bends.any() else 1
 
     def log_densities(
         self, scores: Float[Tensor, "*batch L"], variable: Int[Tensor, "*batch"]
     ) -> Float[Tensor, "*batch L"]:
         """Return log-densities at the levels of one variable a row, in nats."""
-        return self._log_parts(scores, variable)[0]
+        return self._log_parts(scores, variable)[0][..., 0]
+
+    def log_prob(
+        self, scores: Float[Tensor, "*batch L"], code: Shaped[Tensor, "*batch"], variable: Int[Tensor, "*batch"]
+    ) -> Float[Tensor, "*batch"]:
+        """Return log-densities of codes, one variable a row."""
+        along, _, _ = self._log_parts(scores, variable)
+        pieces, level = along.shape[-1] - 1, code.long().clamp(0, scores.shape[-1] - 1)
+        inwards = pieces * (code - level)
+        piece = inwards.long().clamp(max=pieces - 1)
+        place = level * (pieces + 1) + piece
+        ends = along.flatten(-2).gather(-1, torch.stack([place, place + 1], -1))
+        share = (inwards - piece).to(ends.dtype)
+        return torch.where(share > 0, torch.lerp(ends[..., 0], ends[..., 1], share), ends[..., 0])
 
     def probabilities(
         self, scores: Float[Tensor, "*batch L"], variable: Int[Tensor, "*#batch"]
@@ -79,17 +111,19 @@ class KnotDensities(nn.Module):
         self, scores: Float[Tensor, "*batch L"], variable: Int[Tensor, "*batch"], u: Float[Tensor, "*batch 2"]
     ) -> Float[Tensor, "*batch"]:
         """Return a code for each row."""
-        scores, parts = self._log_parts(scores, variable)
-        below = parts.exp().cumsum(-1)
-        last = 2 * (scores > -torch.inf).sum(-1) - 2  # the sum may be less than 1
+        along, own, between = self._log_parts(scores, variable)
+        below = torch.cat([own.unsqueeze(-1), between], -1).exp().flatten(-2).cumsum(-1)
+        a_level = along.shape[-1]  # itself, and its pieces
+        last = a_level * ((scores > -torch.inf).sum(-1) - 1)  # the sum may be less than 1
         part = (u[..., :1] >= below).sum(-1).minimum(last)
-        level, is_between = part // 2, part % 2
-        rise = scores.gather(-1, torch.stack([level, level + is_between], -1)).diff(dim=-1).squeeze(-1)
-        return level + is_between * _risen(u[..., 1], rise)
+        level, piece = part // a_level, part % a_level - 1
+        place = level.unsqueeze(-1) * a_level + torch.stack([piece, piece + 1], -1).clamp(min=0)
+        rise = along.flatten(-2).gather(-1, place).diff(dim=-1).squeeze(-1)
+        return level + torch.where(piece >= 0, (piece + _risen(u[..., 1], rise)) / (a_level - 1), 0)
 
     def up_to(
         self,
-        log_densities: Float[Tensor, "*batch L"],
+        scores: Float[Tensor, "*batch L"],
         most: Float[Tensor, "*batch"],
         variable: Int[Tensor, "*batch"],
         *,
@@ -99,15 +133,15 @@ class KnotDensities(nn.Module):
 
         With ``tails`` the numbers of an outermost code are ever less likely outwards, down to a density of 0.
         """
-        p, most = log_densities.exp(), most.unsqueeze(-1)
-        above = self._next(log_densities, variable)
-        low, high = torch.minimum(log_densities, above), torch.maximum(log_densities, above)
-        reached, width = high.minimum(most), high - low
+        along, _, _ = self._log_parts(scores, variable)
+        log_p, begin, end, most = along[..., 0], along[..., :-1], along[..., 1:], most.unsqueeze(-1)
+        low, high, reached = torch.minimum(begin, end), torch.maximum(begin, end), most.unsqueeze(-1)
+        reached, width = high.minimum(reached), high - low
         rising = reached.exp() * -torch.expm1(low - reached) / width.clamp(min=FLAT)
-        between = torch.where(most < low, 0, torch.where(width < FLAT, p, rising))
-        farther = torch.where(self._at(self.outer, log_densities, variable), most.exp(), 0) if tails else 0.0
-        own = self._at(self.own, log_densities, variable) * torch.where(log_densities <= most, p, farther)
-        return (own + torch.where(self._at(self.joined, log_densities, variable), between, 0)).sum(-1)
+        between = torch.where(reached < low, 0, torch.where(width < FLAT, begin.exp(), rising)).mean(-1)
+        farther = torch.where(self._at(self.outer, log_p, variable), most.exp(), 0) if tails else 0.0
+        own = self._at(self.own, log_p, variable) * torch.where(log_p <= most, log_p.exp(), farther)
+        return (own + torch.where(self._at(self.joined, log_p, variable), between, 0)).sum(-1)
 
     def _at(self, table: Tensor, scores: Tensor, variable: Tensor) -> Tensor:
         """Return the rows of a table of levels; scores may have fewer levels, where none has more."""
@@ -122,9 +156,14 @@ class KnotDensities(nn.Module):
         variance = (p * (level - (p * level).sum(-1, keepdim=True)).square()).sum(-1, keepdim=True)
         return scores * (sharpness * (1 + self.focus / (variance + VARIANCE_OF_ONE)))
 
-    def _next(self, scores: Tensor, variable: Tensor) -> Tensor:
-        """Return the scores of the next levels, and a level's own where it is not joined to it."""
-        return torch.where(self._at(self.joined, scores, variable), scores.roll(-1, -1), scores)
+    def _along(self, scores: Tensor, variable: Tensor) -> Float[Tensor, "*batch L m"]:
+        """Return logarithms at both ends of all pieces."""
+        joined = self._at(self.joined, scores, variable)
+        part = torch.linspace(0, 1, self.pieces + 1, dtype=scores.dtype, device=scores.device)
+        rise = torch.where(joined, scores.roll(-1, -1) - scores, 0)
+        bend = joined * self.bends[variable].to(scores.dtype).unsqueeze(-1)
+        entropy = -torch.xlogy(part, part) - torch.xlogy(1 - part, 1 - part)
+        return scores.unsqueeze(-1) + rise.unsqueeze(-1) * part + bend.unsqueeze(-1) * entropy
 
     def _sums(self, logs: Tensor, variable: Tensor) -> Float[Tensor, "*batch L"]:
         """Return logarithms of sums over each level's stretch."""
@@ -135,17 +174,18 @@ class KnotDensities(nn.Module):
 
     def _log_parts(
         self, scores: Tensor, variable: Tensor
-    ) -> tuple[Float[Tensor, "*batch L"], Float[Tensor, "*batch m"]]:
-        """Return log-densities, and log-probabilities of each level and of what lies between it and the next."""
+    ) -> tuple[Float[Tensor, "*batch L m"], Float[Tensor, "*batch L"], Float[Tensor, "*batch L p"]]:
+        """Return log-densities on the way to the next level, and log-probabilities of the level and of the pieces."""
         mass, scores = self._sums(scores.log_softmax(-1), variable), self._sharpened(scores, variable)
-        joined, above = self._at(self.joined, scores, variable), self._next(scores, variable)
-        difference = torch.where(joined, (above - scores).abs(), 0)
+        along, joined = self._along(scores, variable), self._at(self.joined, scores, variable)
+        begin, end = along[..., :-1], along[..., 1:]
+        difference = torch.where(joined.unsqueeze(-1), (end - begin).abs(), 0)
         fallen = -torch.expm1(-difference) / difference.clamp(min=FLAT)
-        between = torch.maximum(scores, above) + torch.where(difference < FLAT, 1 - difference / 2, fallen).log()
+        between = torch.maximum(begin, end) + torch.where(difference < FLAT, 1 - difference / 2, fallen).log()
+        between = (between - math.log(begin.shape[-1])).masked_fill(~joined.unsqueeze(-1), -torch.inf)
         own = scores + self._at(self.own, scores, variable).to(scores.dtype).log()
-        between = between.masked_fill(~joined, -torch.inf)
-        term = mass - self._sums(torch.logaddexp(own, between), variable)
-        return scores + term, torch.stack([own + term, between + term], -1).flatten(-2)
+        term = mass - self._sums(torch.logaddexp(own, between.logsumexp(-1)), variable)
+        return along + term.unsqueeze(-1), own + term, between + term.unsqueeze(-1)
 
 
 def _risen(u: Float[Tensor, "*batch"], rise: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:

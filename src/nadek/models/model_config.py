@@ -31,6 +31,8 @@ class ModelConfig:
         sharpness: factor on the logits of each variable in the densities of numbers (`nadek.training.fit_sharpness`);
             None for 1.
         focus: how much larger that factor is where the network is sure; None for 0.
+        bends: how much the logarithm of the density of each variable bows up between knots (see
+            `nadek.models.knot_densities`); None for 0.
         confidence: number of knots of a learnt factor on the logits, by the part of a row that is given (see
             `nadek.models.confidence`); None for no factor.
         factors: number of factors of a first guess (see `nadek.models.first_guess`), which stands in place of ``fill``
@@ -59,6 +61,7 @@ class ModelConfig:
     knots: tuple[tuple[int | float, ...] | None, ...] | None = None
     sharpness: tuple[float, ...] | None = None
     focus: float | None = None
+    bends: tuple[float, ...] | None = None
     confidence: int | None = None
     factors: int | None = None
     category_trust: float | None = None
@@ -84,6 +87,9 @@ class ModelConfig:
         factors = self.sharpness or ()
         if self.sharpness is not None and (len(factors) != last + 1 or not all(0 < one < math.inf for one in factors)):
             raise ValueError(f"sharpness: expected a number above 0 for each of {last + 1} variables, found {factors}")
+        bends = self.bends or ()
+        if self.bends is not None and (len(bends) != last + 1 or not all(0 <= one < math.inf for one in bends)):
+            raise ValueError(f"bends: expected a number of at least 0 for each of {last + 1} variables, found {bends}")
         if len(set(ordinal)) < len(ordinal) or not all(0 <= place <= last for place in ordinal):
             raise ValueError(f"ordinal: expected places from 0 to {last}, each at most once, found {ordinal}")
 

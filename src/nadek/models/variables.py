@@ -7,8 +7,8 @@ its columns are masked together. Where every variable is binary, C = D, and the 
 The levels of a *continuous* variable are knots along a line of numbers, and a code may lie between two of them: 2.3
 has the weights 0.7 and 0.3 for the knots 2 and 3. The model reads these weights in place of one-hot columns, and
 learns to predict them. The logarithm of its density is a linear spline, ``s (0.7 l_2 + 0.3 l_3)`` at 2.3, but for a
-constant (see `nadek.models.knot_densities`); l are the logits, and the factor s comes from rows that were not learnt
-(`nadek.training.fit_sharpness`). Knots of a single number have no codes around them.
+constant and a bend (see `nadek.models.knot_densities`); l are the logits, and the factor s comes from rows that were
+not learnt (`nadek.training.fit_sharpness`). Knots of a single number have no codes around them.
 
 The layers above speak of variables, and call a `Variables` where columns matter:
 
@@ -57,7 +57,12 @@ class MixedVariables(nn.Module):
     """
 
     def __init__(
-        self, levels: Sequence[int], knots: Knots = None, sharpness: Sequence[float] | None = None, focus: float = 0.0
+        self,
+        levels: Sequence[int],
+        knots: Knots = None,
+        sharpness: Sequence[float] | None = None,
+        focus: float = 0.0,
+        bends: Sequence[float] | None = None,
     ) -> None:
         super().__init__()
         self.levels, self.knots = tuple(levels), knots
@@ -83,8 +88,13 @@ class MixedVariables(nn.Module):
         cell = torch.where(every < n_levels[:, None], first[:, None] + every, self.n_cells)
         self.column, self.cell, self.top = fixed(column), fixed(cell), fixed(n_levels - 1)
         self.variable, self.level, self.logistic = fixed(variable), fixed(level), fixed((n_levels == 2)[variable])
-        self.densities = None if knots is None else KnotDensities(levels, knots, sharpness, focus)
+        self.densities = None if knots is None else KnotDensities(levels, knots, sharpness, focus, bends)
         self.place, self.in_table = fixed(cell[variable, level]), fixed(in_table[variable])
+
+    @property
+    def bends(self) -> Sequence[float]:
+        """See `BinaryVariables`."""
+        return () if self.densities is None else self.densities.bends.tolist()
 
     def encode(self, x: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Shaped[Tensor, "*batch C"]:
         """See `BinaryVariables`; booleans where no variable is continuous."""
@@ -166,11 +176,9 @@ class MixedVariables(nn.Module):
         self, scores: Float[Tensor, "*batch L"], level: Shaped[Tensor, "*batch"], variable: Int[Tensor, "*batch"]
     ) -> Float[Tensor, "*batch"]:
         """See `BinaryVariables`; for a code between two levels a log-density, see above."""
-        log_probs = self.level_log_probs(scores, variable)
-        if self.knots is None:
-            return log_probs.gather(-1, level.long().unsqueeze(-1)).squeeze(-1)
-        levels, weights = _around(level, scores.shape[-1] - 1)
-        return torch.where(weights > 0, weights * log_probs.gather(-1, levels), 0).sum(-1)
+        if self.densities is not None:
+            return self.densities.log_prob(scores, level, variable)
+        return scores.log_softmax(-1).gather(-1, level.long().unsqueeze(-1)).squeeze(-1)
 
     def level_log_probs(
         self, scores: Float[Tensor, "*batch L"], variable: Int[Tensor, "*batch"]
@@ -194,8 +202,9 @@ class MixedVariables(nn.Module):
         levels = [self.levels[j] for j in order]
         if self.knots is None or self.densities is None:
             return MixedVariables(levels).to(self.column.device)
-        knots, sharpness = [self.knots[j] for j in order], self.densities.sharpness[ordering].tolist()
-        return MixedVariables(levels, knots, sharpness, self.densities.focus).to(self.column.device)
+        densities, knots = self.densities, [self.knots[j] for j in order]
+        sharpness, bends = (each[ordering].tolist() for each in (densities.sharpness, densities.bends))
+        return MixedVariables(levels, knots, sharpness, densities.focus, bends).to(self.column.device)
 
     def column_order(self, ordering: Int[Tensor, " D"]) -> Int[Tensor, " C"]:
         """See `BinaryVariables`."""
@@ -251,12 +260,16 @@ Variables = BinaryVariables | MixedVariables
 
 
 def variables_of(
-    levels: Sequence[int], knots: Knots = None, sharpness: Sequence[float] | None = None, focus: float = 0.0
+    levels: Sequence[int],
+    knots: Knots = None,
+    sharpness: Sequence[float] | None = None,
+    focus: float = 0.0,
+    bends: Sequence[float] | None = None,
 ) -> Variables:
     """Return the variables with these numbers of levels, some of them continuous."""
     if set(levels) == {2} and knots is None:
         return BinaryVariables(len(levels))
-    return MixedVariables(levels, knots, sharpness, focus)
+    return MixedVariables(levels, knots, sharpness, focus, bends)
 
 
 def _tables(levels: Sequence[int]) -> list[tuple[list[int], int]]:

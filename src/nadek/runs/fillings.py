@@ -24,7 +24,7 @@ def fillings(saved: SavedModel, batch: ModelRows, strategy: Strategy, *, seed: i
 
     Draws follow from the seed and the row, not from the batch.
     """
-    kinds = saved.kinds
+    kinds = saved.bent_kinds
     if strategy == "sample":
         generator = torch.Generator(batch.x.device).manual_seed(seed)
         codes = impute(saved.model, batch.x, rows=batch.rows, generator=generator)

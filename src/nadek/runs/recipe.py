@@ -127,7 +127,7 @@ def choose_recipe(
         expected = "a table, and neither --epochs, --config nor --hidden beside it"
         raise ValueError(f"effort: {effort!r} chooses among the default trainings of a table: expected {expected}")
     options = merge(shaped if by_shape else options, changes)
-    for name, value in {"levels": levels, "knots": numbers, "sharpness": None, "focus": None}.items():
+    for name, value in {"levels": levels, "knots": numbers, "sharpness": None, "focus": None, "bends": None}.items():
         given = options.get("model", {}).get(name)
         if given is not None and json.dumps(given, default=str) != json.dumps(value):
             raise ValueError(f"model.{name}: expected it left out, as the data decide it, found {given!r:.60}")

@@ -1,12 +1,13 @@
 """Fitting of the sharpness of numbers: how narrow their densities are, judged by rows that were not learnt.
 
 A network that learnt few rows is too sure of its numbers, and one that learnt for a short time not sure enough. This is
-temperature scaling (Guo et al. 2017) with a temperature for each column of numbers; the network stays as it is.
+temperature scaling (Guo et al. 2017) with a temperature for each column of numbers; the network stays as it is. Columns
+that ask for more sharpness than the network has may get a bend, too: they may be narrower than the way between knots.
 """
 
 import math
 from dataclasses import replace
-from itertools import product
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,6 +29,8 @@ N_NODES = 9
 """How many factors are tried: costs are smooth in the logarithm, so a polynomial gives the others."""
 FOCUSES = (0.0, 0.4, 0.8, 1.6, 3.2)
 """What is tried as `nadek.ModelConfig.focus`."""
+BENDS, BENT = (0.0, 1.0, 2.0, 4.0, 8.0), 0.6
+"""What is tried as `nadek.ModelConfig.bends`, and the standard deviation of ``log(1 + bend)`` before rows are seen."""
 ERRONEOUS = math.log(1e-5)
 """Log-density of codes that are typing errors, anywhere among the bins: a few of them must not decide."""
 ROWS = 1024
@@ -38,10 +41,10 @@ ROWS = 1024
 def fit_sharpness(
     network: IterativeNADE, rows: Rows, *, law: MaskLaw = "orderings", generator: torch.Generator
 ) -> None:
-    """Give a trained network of every ordering the most probable sharpness and focus of its numbers.
+    """Give a trained network of every ordering the most probable sharpness, focus and bends of its numbers.
 
     Args:
-        network: one with continuous variables; a sharpness that it has does not count.
+        network: one with continuous variables; what it has of these does not count.
         rows: rows that it was not trained on, on its device.
         law: of the masks, which hide what is judged.
         generator: source of the masks.
@@ -66,37 +69,52 @@ def fit_sharpness(
     hidden = missing & validation.rows.shown
     nodes = np.cos(np.pi * (np.arange(N_NODES) + 0.5) / N_NODES)  # Chebyshev's: no wiggles between them
     numbers = [j for j, single in enumerate(knots) if single is not None]
-    costs = np.zeros((N_NODES, len(FOCUSES), len(numbers)))
     counted = chosen.counted
     n_effective = float(counted.sum() ** 2 / counted.square().sum())  # few heavy rows say little (Kish 1965)
-    for index, j in enumerate(numbers):
+    exponents = np.linspace(-1, 1, N_FACTORS)
+
+    def costs(j: int, focus: float, bend: float) -> Float[np.ndarray, " F"]:
         where = hidden[:, j].nonzero().squeeze(1)
         variable = torch.full_like(where, j)
         scores, codes = variables.scores(logits[where], variable), x[where, j]
-        weight = validation.rows.counted[where]
-        for (place, node), (at, focus) in product(enumerate(nodes), enumerate(FOCUSES)):
-            densities.focus = focus
+        weight, at_nodes = validation.rows.counted[where], np.zeros(N_NODES)
+        densities.focus = focus
+        densities.bends.fill_(bend)
+        for place, node in enumerate(nodes):
             densities.sharpness.fill_(MOST**node)
             log_p = variables.log_prob(scores, codes, variable)
             log_p = weight * torch.logaddexp(log_p, log_p.new_tensor(ERRONEOUS))
-            costs[place, at, index] = -float(log_p.double().sum()) * n_effective / len(x)
-    exponents = np.linspace(-1, 1, N_FACTORS)
-    between = chebval(exponents, chebfit(nodes, costs.reshape(N_NODES, -1), N_NODES - 1))
-    at, places = _most_probable(between.reshape(*costs.shape[1:], N_FACTORS), exponents * math.log(MOST))
-    densities.focus = FOCUSES[at]
+            at_nodes[place] = -float(log_p.double().sum()) * n_effective / len(x)
+        return chebval(exponents, chebfit(nodes, at_nodes, N_NODES - 1))
+
+    logs = exponents * math.log(MOST)
+    straight = np.array([[costs(j, focus, 0.0) for j in numbers] for focus in FOCUSES])
+    at, common, places = _most_probable(straight, logs)
+    focus, bends = FOCUSES[at], np.zeros(len(numbers))
+    for index in np.flatnonzero((logs[places] > 0) | (focus > 0)):
+        tried = [costs(numbers[index], focus, bend) + np.log1p(bend) ** 2 / (2 * BENT**2) for bend in BENDS]
+        best, places[index] = divmod((tried + _unlike(logs, common)).argmin(), len(logs))
+        bends[index] = BENDS[best]
+    densities.focus = focus
     densities.sharpness.fill_(1)
+    densities.bends.fill_(0)
     factors = (64 * MOST ** exponents[places]).round() / 64  # as any float holds them
     densities.sharpness[numbers] = torch.from_numpy(factors).to(network.b)
-    sharpness = tuple(densities.sharpness.tolist())
-    network.config = replace(network.config, sharpness=sharpness, focus=densities.focus)
+    densities.bends[numbers] = torch.from_numpy(bends).to(network.b)
+    sharpness, bent = (tuple(one.tolist()) for one in (densities.sharpness, densities.bends))
+    network.config = replace(network.config, sharpness=sharpness, focus=focus, bends=bent if any(bent) else None)
 
 
 def _most_probable(
     costs: Float[np.ndarray, "c J F"], logs: Float[np.ndarray, " F"]
-) -> tuple[int, Int[np.ndarray, " J"]]:
-    """Return the place of the focus and of each variable's factor, given the costs of all, in nats."""
-    unlike = (logs - logs[:, None]) ** 2 / (2 * OWN**2)  # [common, own]
-    all_costs = np.expand_dims(costs, 2) + unlike  # [c, J, common, own]
+) -> tuple[int, int, Int[np.ndarray, " J"]]:
+    """Return the places of the focus, the common factor and each variable's, given the costs of all, in nats."""
+    all_costs = np.expand_dims(costs, 2) + _unlike(logs, np.arange(len(logs))[:, None])  # [c, J, common, own]
     total = all_costs.min(3).sum(1) + logs**2 / (2 * COMMON**2)
     at, common = np.unravel_index(total.argmin(), total.shape)
-    return int(at), all_costs[at, :, common].argmin(1)
+    return int(at), int(common), all_costs[at, :, common].argmin(1)
+
+
+def _unlike(logs: Float[np.ndarray, " F"], common: Any) -> Float[np.ndarray, "*c F"]:  # noqa: ANN401 - an index
+    """Return the costs of factors that are unlike the common one."""
+    return (logs - logs[common]) ** 2 / (2 * OWN**2)

@@ -26,7 +26,8 @@ TABLES = 4
 def bytes_per_row(model: ConditionalModel) -> int:
     """Return a generous bound of a row's bytes."""
     variables = model.variables
-    return model.b.element_size() * (model.units_per_row + TABLES * variables.n_cells) + 24 * variables.n_columns
+    n_cells = variables.n_cells * (1 if variables.densities is None else variables.densities.pieces)
+    return model.b.element_size() * (model.units_per_row + TABLES * n_cells) + 24 * variables.n_columns
 
 
 def chunks(n_rows: int, bytes_per_row: int, max_bytes: int = MAX_BYTES) -> Iterator[slice]:

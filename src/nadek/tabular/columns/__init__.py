@@ -24,6 +24,7 @@ from nadek.tabular.columns.types import Categorical as Categorical
 from nadek.tabular.columns.types import Column as Column
 from nadek.tabular.columns.types import Numeric as Numeric
 from nadek.tabular.columns.types import Ordinal as Ordinal
+from nadek.tabular.columns.types import bent as bent
 from nadek.tabular.columns.types import describe as describe
 from nadek.tabular.columns.types import is_plain as is_plain
 from nadek.tabular.columns.types import knots as knots

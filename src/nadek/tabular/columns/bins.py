@@ -75,13 +75,21 @@ def numbers_at(
 def means_of_parts(column: Numeric, n_parts: int) -> NDArray[np.float64]:
     """Return the mean numbers of equal parts of each bin, [L n_parts].
 
-    The mean of a bin is that of its training values.
+    The mean of a bin is that of its training values: all parts move towards the same end of it, and none beyond.
     """
     part = (np.arange(POINTS * n_parts) + 0.5) / (POINTS * n_parts)
-    place, means = np.repeat(np.arange(len(column.means)), len(part)), np.array(column.means)
-    share = _share_at(column, place, np.tile(part, len(means)))
-    away = (share * left_and_width(column)[1][place]).reshape(len(means), n_parts, POINTS).mean(2)
-    return (means[:, None] + away - away.mean(1, keepdims=True)).ravel()
+    (left, width), place = left_and_width(column), np.repeat(np.arange(len(column.means)), len(part))
+    share = _share_at(column, place, np.tile(part, len(left)))
+    if column.step:
+        n = np.maximum(np.round(width / column.step), 1)[place]
+        share = np.floor(share * n) / n
+    share = share.reshape(len(left), n_parts, POINTS).mean(2)
+    own = np.divide(np.array(column.means) - left, width, out=np.zeros(len(left)), where=width > 0)[:, None]
+    middle = share.mean(1, keepdims=True)
+    down = np.divide(own, middle, out=np.ones_like(own), where=middle > 0)
+    up = np.divide(1 - own, 1 - middle, out=np.ones_like(own), where=middle < 1)
+    moved = np.where(own < middle, share * down, 1 - (1 - share) * up)
+    return np.clip(left[:, None] + moved * width[:, None], column.low, column.high).ravel()
 
 
 def is_single(column: Numeric) -> NDArray[np.bool_]:

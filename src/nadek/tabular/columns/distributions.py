@@ -1,7 +1,7 @@
 """Distributions of a missing number: bins, mean and quantiles, from the probabilities of its knots.
 
-The logarithm of the density of a code runs straight from knot to knot, and is constant in a half of a bin that has no
-neighbour. Knots that are joined have as much probability together as they are given
+The logarithm of the density of a code runs straight from knot to knot but for its bend, and is constant in a half of a
+bin that has no neighbour. Knots that are joined have as much probability together as they are given
 (see `nadek.models.knot_densities`). Each bin is cut into parts, whose probabilities are integrals of that
 density. A mean takes it as even within a part.
 """
@@ -11,12 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
+from scipy.special import entr
 
 from nadek.tabular.columns.bins import joined_distance, joined_levels, leaning, means_of_parts, numbers_at
 from nadek.tabular.columns.types import Numeric
 
 PARTS = 8
-"""Of each bin."""
+"""Of each bin: the pieces between knots in which the logarithm of a bent density runs straight."""
 
 LEAST = 1e-300
 """Least probability of a knot, as 0 has no logarithm."""
@@ -61,7 +62,8 @@ def _parts(column: Numeric, probabilities: NDArray[np.float64]) -> tuple[NDArray
         code = place + joined_distance(column, place, away)
         lower = np.floor(code).astype(np.intp)
         share = code - lower
-        return logs[:, lower] * (1 - share) + logs[:, np.minimum(lower + 1, last)] * share
+        straight = logs[:, lower] * (1 - share) + logs[:, np.minimum(lower + 1, last)] * share
+        return straight + (column.bend or 0.0) * (entr(share) + entr(1 - share))
 
     away = np.tile(np.arange(PARTS) / PARTS - 0.5, last + 1)
     begin = log_density(away)

@@ -5,7 +5,7 @@ A code is the place of a level, or of a bin and a number in it.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeGuard
 
@@ -107,6 +107,8 @@ class Numeric(_Described):
         atoms: numbers that recur in bins of several values, increasing, and the parts of their bins that they have for
             themselves, see `nadek.tabular.columns.recurring`.
         unit: of dates: the numbers are whole counts of it since 1970; None for other numbers.
+        bend: how much the logarithm of the density bows up between two knots, see `bent`; None, and in files, where
+            nobody says.
         cuts: what separates the bins where numbers have no step: midpoints between the last training value of one bin
             and the first of the next, so that rounding moves no value to another bin. None: the edges.
 
@@ -129,6 +131,7 @@ class Numeric(_Described):
     gaps: tuple[int, ...] = ()
     atoms: tuple[tuple[float, float], ...] = ()
     unit: Unit | None = None
+    bend: float | None = None
     kind: Literal["numeric"] = "numeric"
 
     def __post_init__(self) -> None:
@@ -253,6 +256,12 @@ def knots(columns: Sequence[Column]) -> tuple[tuple[int | float, ...] | None, ..
 def _apart(column: Numeric) -> tuple[int | float, ...]:
     """Return the bins of a single value, and the middles of gaps."""
     return tuple(sorted((*column.single, *(place + 0.5 for place in column.gaps))))
+
+
+def bent(columns: Sequence[Column], bends: Sequence[float]) -> tuple[Column, ...]:
+    """Return columns with the bends of a network."""
+    each = zip(columns, bends or [0.0] * len(columns), strict=True)
+    return tuple(replace(one, bend=bend) if bend and isinstance(one, Numeric) else one for one, bend in each)
 
 
 def is_plain(column: Column) -> bool:
