@@ -562,6 +562,12 @@ def test_dry_run_shows_columns_with_one_reason_in_one_line(tmp_path):
     ]
 
 
+def test_dry_run_tells_of_a_missing_header(tmp_path):
+    for text, is_told in (("2019,2020\n1.5,2.5\n3.5,4.5\n", True), ("0,1\n1,1\n0,0\n", False)):
+        (tmp_path / "t.csv").write_text(text)
+        assert ("no header found" in ok("fit", tmp_path / "t.csv", "--dry-run").err) == is_told
+
+
 @pytest.mark.filterwarnings("default")
 def test_dry_run_warns_as_fit_does(tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n" + "1,Ja\n5,ja\n-9,Nein\n-8,Ja\n" * 5)

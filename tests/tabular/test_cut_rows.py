@@ -92,10 +92,11 @@ def test_later_damage_names_the_row_of_the_file(data, error, monkeypatch):
 def test_blank_lines_between_blocks(monkeypatch):
     for block in range(8, 20):
         monkeypatch.setattr(csv_module, "BLOCK", block)
-        for end in ("\n", "\r\n"):
+        for end in ("\n", "\r\n", "\r"):
             rows = [*"010110010", "", *"01"]
             assert "found a blank line" in in_batches(end.join(["a", *rows]).encode(), 3)
-            ends = end.join(["", "a", "", *rows[:9], "", "", ""]).encode()
+            assert "found a blank line" in in_batches(end.join(["a", "", *"01"]).encode(), 3)
+            ends = end.join(["", "a", *rows[:9], "", "", ""]).encode()
             assert in_batches(ends, 3) == (("a",), [rows[:9]])
 
 

@@ -35,7 +35,7 @@ from nadek.runs.data import CodedTable, open_training, read_tables
 from nadek.runs.recipe import choose_recipe, parse_settings, read_recipe
 from nadek.runs.resume import check_output, finished
 from nadek.runs.train import train
-from nadek.tabular.columns import is_plain
+from nadek.tabular.columns import Binary, describe, is_plain
 from nadek.tabular.columns.infer import N_BINS
 from nadek.tabular.columns.parsing import counted
 from nadek.tabular.csv import CsvFormat
@@ -210,7 +210,7 @@ def fit(
         )
         if may_be_finished:
             if world.rank == 0:
-                _show_finished(finished(recipe, output, rows, held_out).metrics, output, run)
+                _show_finished(finished(recipe, output, rows, held_out), output, run)
             return
         _show_columns(data, rows, quiet=run.quiet)
         folder = run.tensorboard if world.rank == 0 else None
@@ -229,7 +229,7 @@ def fit(
         if world.rank == 0:
             if held_out is not None and not run.quiet:
                 _show_unrelated(saved, held_out.x, output)
-            _show(saved.metrics, output, run)
+            _show(saved, output, run)
 
 
 def _may_be_finished(output: Path, run: RunOptions, world: World) -> bool:
@@ -271,6 +271,7 @@ def _show_reasons(data: str, choices: Choices, form: CsvFormat, *, as_json: bool
     groups: dict[tuple[str, str], list[Reason]] = {}
     for row in rows:
         groups.setdefault((row.type, row.reason.replace(row.example, "")), []).append(row)
+    _tell_no_header(data, table.columns, is_plain=all(row.type == describe(Binary()) for row in rows))
     lines = []
     for some in groups.values():
         known = [row.missing for row in some if row.missing is not None]
@@ -283,8 +284,11 @@ def _show_columns(data: str, rows: CodedTable, *, quiet: bool) -> None:
     """Show column types, and words taken for missing."""
     for label, text in (*schema_lines(rows.schema), *missing_word_lines(rows.word_counts)):
         say(f"{label}: {text}" if label else text, quiet=quiet)
-    is_csv = data == "-" or data.lower().endswith((".csv", ".csv.gz"))
-    if is_csv and rows.schema.columns is None and not all(map(is_plain, rows.schema.kinds or ())):
+    _tell_no_header(data, rows.schema.columns, is_plain=all(map(is_plain, rows.schema.kinds or ())), quiet=quiet)
+
+
+def _tell_no_header(data: str, columns: Sequence[str] | None, *, is_plain: bool, quiet: bool = False) -> None:
+    if columns is None and not is_plain and (data == "-" or data.lower().endswith((".csv", ".csv.gz"))):
         say(f"{data}: no header found: the first row is taken for data, and columns have numbers from 1", quiet=quiet)
 
 
@@ -311,14 +315,15 @@ def _hint(remedies: tuple[str, ...], columns: Sequence[str]) -> str:
     return f"use {hint}, or --missing with a word" if options else f"use {hint}"
 
 
-def _show_finished(metrics: dict[str, Any], output: Path, run: RunOptions) -> None:
+def _show_finished(saved: SavedModel, output: Path, run: RunOptions) -> None:
     hint = f"-o NEW --set start={output} goes on from the model"
     say(f"{output}: this training is finished, nothing is left to do; {hint}", quiet=run.quiet)
     with damage_in(output / METRICS, "the metrics of a training"):
-        _show(metrics, output, run)
+        _show(saved, output, run)
 
 
-def _show(metrics: dict[str, Any], output: Path, run: RunOptions) -> None:
+def _show(saved: SavedModel, output: Path, run: RunOptions) -> None:
+    metrics, unit = saved.metrics, "nats a row" if saved.model.config.knots is None else "nats a row, numbers by bins"
     if n := metrics["skipped_rows"]:
         say(f"skipped {counted(n, 'row')} without any value", quiet=run.quiet)
     record = {"model": str(output), **{key: value for key, value in metrics.items() if key != "history"}}
@@ -327,8 +332,8 @@ def _show(metrics: dict[str, Any], output: Path, run: RunOptions) -> None:
         if not as_json_lines():
             return
     if memory := metrics.get("memory"):
-        costs = f"validation {-memory['after']:.3f} nats a row with it, {-memory['before']:.3f} without"
+        costs = f"validation {-memory['after']:.3f} {unit} with it, {-memory['before']:.3f} without"
         say(f"{output}: holds {memory['rows']:,} different training rows: {costs}", quiet=run.quiet)
-    best = "" if metrics["best_validation"] is None else f", validation {-metrics['best_validation']:.3f} nats a row"
+    best = "" if metrics["best_validation"] is None else f", validation {-metrics['best_validation']:.3f} {unit}"
     line = f"{output}: {metrics['epochs']} epochs in {metrics['seconds']:.0f} s{best}"
     say(line, quiet=run.quiet, event="end", result=record)

@@ -86,12 +86,12 @@ class Rows:
                     yield piece
 
     def _without_blank_lines(self, data: bytes) -> bytes:
-        """Refuse blank lines between others; return the end of the last one that is not blank."""
-        lines = data.lstrip()
-        if _BLANK_LINE.search(text := lines.rstrip()):
+        """Refuse blank lines before others; return the end of the last one that is not blank."""
+        text = data.rstrip()
+        if text[:1] in (b"\r", b"\n") or _BLANK_LINE.search(text):
             message = 'found a blank line in a file of one column; write "" for a missing cell'
             raise ValueError(f"{self.where}: {message}")
-        return lines[max(0, len(text) - 1) :]
+        return data[max(0, len(text) - 1) :]
 
     def _opened(self) -> io.BufferedIOBase:
         stream = self.opener()

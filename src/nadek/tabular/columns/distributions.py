@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
-from scipy.special import entr
 
 from nadek.tabular.columns.bins import joined_distance, joined_levels, leaning, means_of_parts, numbers_at
 from nadek.tabular.columns.types import Numeric
@@ -63,7 +62,8 @@ def _parts(column: Numeric, probabilities: NDArray[np.float64]) -> tuple[NDArray
         lower = np.floor(code).astype(np.intp)
         share = code - lower
         straight = logs[:, lower] * (1 - share) + logs[:, np.minimum(lower + 1, last)] * share
-        return straight + (column.bend or 0.0) * (entr(share) + entr(1 - share))
+        entropy = sum(-part * np.log(np.where(part > 0, part, 1)) for part in (share, 1 - share))
+        return straight + (column.bend or 0.0) * entropy
 
     away = np.tile(np.arange(PARTS) / PARTS - 0.5, last + 1)
     begin = log_density(away)
