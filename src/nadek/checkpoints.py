@@ -90,7 +90,7 @@ def save(folder: str | os.PathLike[str], saved: SavedModel) -> None:
         saved: the model and what is to be known of it.
 
     Raises:
-        FileExistsError: where the folder has a ``config.json`` of something else.
+        FileExistsError: where there is a file, or a folder with a ``config.json`` of something else.
         OSError: where the folder cannot be written to, or has no space.
         TypeError: on what is no `SavedModel`, on metrics that JSON does not know, and on a model that would not come
             back as what it is.
@@ -227,7 +227,9 @@ def holds_model(folder: Path) -> bool:
 
 
 def check_place(folder: Path) -> None:
-    """Refuse to replace a foreign ``config.json`` (FileExistsError)."""
+    """Refuse to replace a file, or a foreign ``config.json`` (FileExistsError)."""
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(f"{folder} is a file; a model is a folder")
     path = folder / CONFIG
     if not path.is_file():
         return

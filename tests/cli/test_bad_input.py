@@ -422,7 +422,7 @@ def test_wrong_command_line_points_to_help(arguments, error, tmp_path, monkeypat
         (("--set", "model.levels=[2, 3]"), "model.levels: expected it left out, as the data decide it, found [2, 3]"),
         (("--set", "model.knots=[[]]"), "model.knots: expected it left out, as the data decide it, found [[]]"),
         (("--batch-size", "0"), "training: batch_size: expected at least 1, found 0"),
-        (("--hidden", "8,x"), "model.core.hidden: expected a list, found '[8,x]'"),
+        (("--hidden", "8,x"), "--hidden: expected widths of layers, such as 500,500, found '8,x'"),
         (("--lr", "nan"), "training.optimizer: lr: expected a number of at least 0, found nan"),
     ],
 )

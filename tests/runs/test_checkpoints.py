@@ -434,6 +434,12 @@ def test_infinite_weights_are_refused(value, folder):
     assert refused(folder) == f"{path}: expected finite weights, found {value} in b"
 
 
+def test_a_file_is_no_place_for_a_model(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(FileExistsError, match="file is a file; a model is a folder"):
+        save(tmp_path / "file", SavedModel(model=nade_k(2, hidden=(3,)), schema=Schema()))
+
+
 @pytest.mark.parametrize("text", ['{"my": "app settings"}', "[1]", "window = 3", '{"model": {}, "format": 1}'])
 def test_foreign_config_is_not_replaced(text, tmp_path):
     (tmp_path / "config.json").write_text(text)

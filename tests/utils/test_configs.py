@@ -236,6 +236,7 @@ def test_options_are_converted_as_those_of_files():
         float,
     ]
     assert hash(built) == hash(dataclasses.replace(built))
+    assert Built(two=np.array([3, 4])).two == (3, 4.0)
 
 
 @pytest.mark.parametrize(

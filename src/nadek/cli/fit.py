@@ -86,6 +86,8 @@ class RecipeOptions:
 
     def changes(self) -> dict[str, Any]:
         """Return the given options as options of a recipe."""
+        if self.hidden is not None and not all(width.strip().isdigit() for width in self.hidden.split(",")):
+            raise ValueError(f"--hidden: expected widths of layers, such as 500,500, found {self.hidden!r}")
         short = (
             ("seed", self.seed),
             ("training.seed", self.seed),

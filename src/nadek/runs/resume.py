@@ -102,8 +102,6 @@ def check_output(folder: Path, *, force: bool, resume: bool) -> None:
     A model beside an unfinished training may be replaced by resuming: that training was permitted to replace it, or was
     stopped just after saving it.
     """
-    if folder.exists() and not folder.is_dir():
-        raise FileExistsError(f"{folder} is a file; a model is a folder")
     check_place(folder)
     if folder.exists():
         with locked(folder, wait=False):

@@ -168,6 +168,7 @@ def _is_a(value: object, hint: type) -> bool:
 
 
 def _tuple(hints: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:  # noqa: ANN401
+    value = value.tolist() if isinstance(value, np.ndarray) else value
     if not isinstance(value, list | tuple):
         raise ValueError(f"{where}: expected a list, found {value!r}")
     if hints[-1] is Ellipsis:
