@@ -273,7 +273,7 @@ def _show_reasons(data: str, choices: Choices, form: CsvFormat, *, as_json: bool
     groups: dict[tuple[str, str], list[Reason]] = {}
     for row in rows:
         groups.setdefault((row.type, row.reason.replace(row.example, "")), []).append(row)
-    _tell_no_header(data, table.columns, is_plain=all(row.type == describe(Binary()) for row in rows))
+    _tell_no_header(data, table.columns, plain=all(row.type == describe(Binary()) for row in rows))
     lines = []
     for some in groups.values():
         known = [row.missing for row in some if row.missing is not None]
@@ -286,11 +286,11 @@ def _show_columns(data: str, rows: CodedTable, *, quiet: bool) -> None:
     """Show column types, and words taken for missing."""
     for label, text in (*schema_lines(rows.schema), *missing_word_lines(rows.word_counts)):
         say(f"{label}: {text}" if label else text, quiet=quiet)
-    _tell_no_header(data, rows.schema.columns, is_plain=all(map(is_plain, rows.schema.kinds or ())), quiet=quiet)
+    _tell_no_header(data, rows.schema.columns, plain=all(map(is_plain, rows.schema.kinds or ())), quiet=quiet)
 
 
-def _tell_no_header(data: str, columns: Sequence[str] | None, *, is_plain: bool, quiet: bool = False) -> None:
-    if columns is None and not is_plain and (data == "-" or data.lower().endswith((".csv", ".csv.gz"))):
+def _tell_no_header(data: str, columns: Sequence[str] | None, *, plain: bool, quiet: bool = False) -> None:
+    if columns is None and not plain and (data == "-" or data.lower().endswith((".csv", ".csv.gz"))):
         say(f"{data}: no header found: the first row is taken for data, and columns have numbers from 1", quiet=quiet)
 
 

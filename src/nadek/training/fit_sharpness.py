@@ -7,7 +7,6 @@ that ask for more sharpness than the network has may get a bend, too: they may b
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -29,8 +28,8 @@ N_NODES = 9
 """How many factors are tried: costs are smooth in the logarithm, so a polynomial gives the others."""
 FOCUSES = (0.0, 0.4, 0.8, 1.6, 3.2)
 """What is tried as `nadek.ModelConfig.focus`."""
-BENDS, BENT = (0.0, 1.0, 2.0, 4.0, 8.0), 0.6
-"""What is tried as `nadek.ModelConfig.bends`, and the standard deviation of ``log(1 + bend)`` before rows are seen."""
+BENDS, BENT = (1.0, 2.0, 4.0, 8.0), 0.6
+"""What is tried as `nadek.ModelConfig.bends`, beside 0; deviation of ``log(1 + bend)`` before rows are seen."""
 ERRONEOUS = math.log(1e-5)
 """Log-density of codes that are typing errors, anywhere among the bins: a few of them must not decide."""
 ROWS = 1024
@@ -93,8 +92,9 @@ def fit_sharpness(
     focus, bends = FOCUSES[at], np.zeros(len(numbers))
     for index in np.flatnonzero((logs[places] > 0) | (focus > 0)):
         tried = [costs(numbers[index], focus, bend) + np.log1p(bend) ** 2 / (2 * BENT**2) for bend in BENDS]
-        best, places[index] = divmod((tried + _unlike(logs, common)).argmin(), len(logs))
-        bends[index] = BENDS[best]
+        every = np.stack([straight[at, index], *tried]) + _unlike(logs)[common]
+        best, places[index] = divmod(every.argmin(), len(logs))
+        bends[index] = (0.0, *BENDS)[best]
     densities.focus = focus
     densities.sharpness.fill_(1)
     densities.bends.fill_(0)
@@ -109,12 +109,12 @@ def _most_probable(
     costs: Float[np.ndarray, "c J F"], logs: Float[np.ndarray, " F"]
 ) -> tuple[int, int, Int[np.ndarray, " J"]]:
     """Return the places of the focus, the common factor and each variable's, given the costs of all, in nats."""
-    all_costs = np.expand_dims(costs, 2) + _unlike(logs, np.arange(len(logs))[:, None])  # [c, J, common, own]
+    all_costs = np.expand_dims(costs, 2) + _unlike(logs)  # [c, J, common, own]
     total = all_costs.min(3).sum(1) + logs**2 / (2 * COMMON**2)
     at, common = np.unravel_index(total.argmin(), total.shape)
     return int(at), int(common), all_costs[at, :, common].argmin(1)
 
 
-def _unlike(logs: Float[np.ndarray, " F"], common: Any) -> Float[np.ndarray, "*c F"]:  # noqa: ANN401 - an index
-    """Return the costs of factors that are unlike the common one."""
-    return (logs - logs[common]) ** 2 / (2 * OWN**2)
+def _unlike(logs: Float[np.ndarray, " F"]) -> Float[np.ndarray, "F F"]:
+    """Return costs, for each common factor, of others that are unlike it."""
+    return (logs - logs[:, None]) ** 2 / (2 * OWN**2)
