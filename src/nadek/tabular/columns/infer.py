@@ -23,7 +23,7 @@ OUTERMOST = 0.01
 """Part of the values at either end that bins may lump together."""
 
 FARTHEST = 20
-"""Most that a distance counts in the mean of an outermost bin, as a multiple of the median one, or of a step."""
+"""Distance from the inner edge of an outermost bin beyond which there is none: in median ones, or widths of bins."""
 
 FAR = 3
 """Distance from the frequent values, as a multiple of their range, from which on a rare one may be a typing error."""
@@ -186,13 +186,14 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
         gaps, edges = different[:0], different[1:]
     place = np.searchsorted(edges, observed, side="right")
     tails = _tails(observed, place, edges) if 0 < len(edges) < len(different) - 1 else None
-    held, n = observed, np.bincount(place)
-    if tails is not None:  # what is absurdly far out, as typing errors are, counts as less far
-        below, above = (FARTHEST * max(tail, int(integer)) or np.inf for tail in tails)
-        held = np.clip(observed, edges[0] - below, edges[-1] + above)
-    means = np.bincount(place, held) / n
+    if tails is not None:
+        observed = _without_far_numbers(observed, edges, tails)
+        different, times = np.unique(observed, return_counts=True)
+        place = np.searchsorted(edges, observed, side="right")
+    n = np.bincount(place)
+    means = np.bincount(place, observed) / n
     if not np.isfinite(means).all():  # their sum is too large for floats
-        means = (np.bincount(place, held / n.max()) / n) * n.max()
+        means = (np.bincount(place, observed / n.max()) / n) * n.max()
     # rounding must not move the mean of one single value, which stands for "nothing else is in this bin"
     left = np.concatenate((different[:1], edges))
     last = different[np.append(np.searchsorted(different, edges), len(different)) - 1]
@@ -231,6 +232,16 @@ def _tails(
     return tails if np.isfinite(tails).all() else None
 
 
+def _without_far_numbers(
+    observed: NDArray[np.float64], edges: NDArray[np.float64], tails: tuple[float, float]
+) -> NDArray[np.float64]:
+    """Return numbers, [M], without those that lie very far out: they count as what training has not seen does."""
+    with np.errstate(over="ignore"):
+        width = np.median(np.diff(edges, prepend=observed.min(), append=observed.max()))
+        below, above = FARTHEST * np.maximum(tails, width)
+        return observed[(observed >= edges[0] - below) & (observed <= edges[-1] + above)]
+
+
 def _decimals(different: NDArray[np.float64]) -> int | None:
     """Return the number of decimals; None for many, or for huge numbers."""
     largest = float(np.abs(different).max())
@@ -260,7 +271,7 @@ def _without_typing_errors(observed: NDArray[np.float64], n_bins: int) -> NDArra
     """Return numbers, [M], with the nearest others in place of what may be typing errors.
 
     These are rare, all together, and farther from the frequent numbers than `FAR` times the range of those. Beside more
-    numbers than bins they are left: a long tail looks alike, and `Numeric.tails` keeps its bin from reaching far.
+    numbers than bins they are left: a long tail looks alike, and `_without_far_numbers` ends it.
     """
     different, times = np.unique(observed, return_counts=True)
     few = max(1, OUTERMOST * len(observed))

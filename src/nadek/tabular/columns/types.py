@@ -91,9 +91,9 @@ class Numeric(_Described):
 
     Attributes:
         edges: where one bin ends and the next begins, increasing, all above ``low``.
-        means: the mean of the training values of each bin, one more than edges; those far outside, which may be typing
-            errors, count as less far.
-        low: the smallest training value but for typing errors, the left edge of the first bin.
+        means: the mean of the training values of each bin, one more than edges.
+        low: the smallest training value but for those very far out, as typing errors are; the left edge of the first
+            bin.
         high: the largest.
         integer: whether all values are whole numbers, and not only because floats so large always are.
         decimals: how many digits behind the point the values need, at most `MOST_DECIMALS`; None for whole numbers and
