@@ -87,6 +87,7 @@ def first_guess(model, p, observed, missing):
     total = np.where(columns, 0, observed) @ p["column_sums"] - p["variable_sums"][shown].sum(0)
     covariance = np.linalg.inv(np.eye(rank) + p["precisions"][shown].sum(0).reshape(rank, rank))
     order, trust, number_trust = set(model.config.ordinal), model.config.category_trust or 0, model.config.number_trust
+    part = 1 if number_trust is None else number_trust
     guesses = []
     for j, n in enumerate(model.levels):
         place = columns_of(model.levels)[j]
@@ -95,7 +96,7 @@ def first_guess(model, p, observed, missing):
         centre = mean + loading @ covariance @ total
         if len(place) > 1:
             given = alone - loading @ loading + loading @ covariance @ loading
-            level, part = (np.arange(n), 0.5) if number_trust is None else (p["level"][place], number_trust)
+            level = p["level"][place]
             sharpness = part / (given + 0.1) + (1 - part) / (alone + 0.1)
             guess[place] = sharpness * (level * centre - level**2 / 2)
         else:

@@ -54,8 +54,7 @@ def _guessing(D, generator, pattern=(4, 2, 3, 3), **options):
         torch.rand(n_features, generator=generator),
         0.1 + torch.rand(n_features, generator=generator),
     )
-    if "number_trust" in options:
-        network.first_guess.use_normal_scores(torch.rand(variables.n_columns, generator=generator), variables)
+    network.first_guess.use_normal_scores(torch.rand(variables.n_columns, generator=generator), variables)
     network.first_guess.begin(analysis, variables)
     return network
 

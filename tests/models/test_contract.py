@@ -80,10 +80,9 @@ def test_decoders_agree(name, generator):
 class Doubled(IterativeNADE):
     """A network of a user's own, which computes something else with the parts of the paper's."""
 
-    def forward(self, x, missing, *, steps=None, recompute=False, generator=None):
+    def forward(self, x, missing, **options):
         """Logits of twice the size."""
-        outputs = super().forward(x, missing, steps=steps, recompute=recompute, generator=generator)
-        return [2 * logits for logits in outputs]
+        return [2 * logits for logits in super().forward(x, missing, **options)]
 
 
 class DoubledStep(IterativeNADE):

@@ -6,7 +6,7 @@ import torch
 from scipy.stats import norm
 
 from nadek.models import IterativeNADE, ModelConfig
-from nadek.models.first_guess import LEAST_VARIANCE, TRUST_IN_CODES, Evidence, FactorAnalysis, eliminated
+from nadek.models.first_guess import LEAST_VARIANCE, Evidence, FactorAnalysis, eliminated
 from nadek.training import AdamW, Phase, Recipe, Rows, TrainingConfig
 from nadek.training.fit_factors import factor_analysis, fit_factors
 from nadek.training.table_training import fit_table
@@ -20,8 +20,7 @@ def network_of(analysis, levels=LEVELS, ordinal=ORDINAL, **options):
     rank = analysis.loadings.shape[1]
     config = ModelConfig(n_variables=len(levels), levels=levels, ordinal=ordinal, factors=rank, **options)
     network = IterativeNADE(config).double()
-    if "number_trust" in options:
-        network.first_guess.use_normal_scores(SHARES, network.variables)
+    network.first_guess.use_normal_scores(SHARES, network.variables)
     network.first_guess.begin(analysis, network.variables)
     return network
 
@@ -45,13 +44,13 @@ def test_levels_are_placed_at_normal_scores():
         assert share @ placed**power == pytest.approx(share @ codes**power, rel=1e-6)
 
 
-@pytest.mark.parametrize("options", [{}, {"number_trust": 0.7}], ids=["codes", "normal scores"])
+@pytest.mark.parametrize("options", [{}, {"number_trust": 0.7}])
 def test_logits_are_those_of_the_conditional_gaussian(options):
     analysis = drawn_analysis(6, 2)  # features: one each, but for two of the variable of three levels
     observed = analysis.observed_mean - 0.5, analysis.observed_variance / 2  # large values are missing
     network = network_of(FactorAnalysis(*analysis[:3], *observed), **options)
     x = torch.tensor([[4, 1, 3, 2, 0]], dtype=torch.float64)
-    placed, trust = network.first_guess.level.numpy(), options.get("number_trust", TRUST_IN_CODES)
+    placed, trust = network.first_guess.level.numpy(), options.get("number_trust", 1)
     features = np.array([4, 1, placed[9], 0, 1, placed[13]])  # the level 2 of three
     owner = np.array([0, 1, 2, 3, 3, 4])
     covariance = (analysis.loadings @ analysis.loadings.T + torch.diag(analysis.noise)).numpy()

@@ -14,6 +14,8 @@ from torch import Tensor
 MET: dict[CodeType, set[object]] = defaultdict(set)
 """Of the code of each function, kinds of arguments, and of these with a result, that were right."""
 JAXTYPED = jaxtyping.jaxtyped
+FOR_USERS = "nadek.estimators."
+"""Modules whose public functions take whatever they are given, and refuse it by a message."""
 
 
 def kind_of(value: object) -> object:
@@ -38,6 +40,9 @@ def checked(function: Any = None, *, typechecker: Any) -> Any:
     """Decorate as `jaxtyping.jaxtyped` does, which takes longer than what most functions compute."""
     if function is None:
         return partial(checked, typechecker=typechecker)
+    name = getattr(function, "__name__", "")
+    if function.__module__.startswith(FOR_USERS) and (name == "__init__" or not name.startswith("_")):
+        return function
     if not isfunction(function) or isgeneratorfunction(function):
         return JAXTYPED(function, typechecker=typechecker)
     met, box, decorate = MET[function.__code__], local(), cache(partial(JAXTYPED, typechecker=typechecker))

@@ -2,8 +2,8 @@
 
 import contextlib
 import inspect
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -15,31 +15,19 @@ from torch import Tensor
 
 from nadek.estimators.checked_table import checked_table
 from nadek.estimators.fitting import check_unchanged, fit_codes, to_answer_dtype
-from nadek.estimators.options import (
-    Choice,
-    Count,
-    DeviceName,
-    Randomness,
-    Switch,
-    TrainingOptions,
-    Unknown,
-    Whole,
-    check_options,
-    options_of,
-    random_seed,
-)
+from nadek.estimators.options import DeviceName, Randomness, check_options, options_of, random_seed
 from nadek.estimators.persistence import SavedEstimator
 from nadek.inference import log_prob
 from nadek.inference.orderings import random_orderings
 from nadek.inference.row_random import ids_of, number_uniforms
 from nadek.inference.sampling import impute
 from nadek.kernels.cpu import pick_device
-from nadek.tabular.columns import Column, Measure, decode, within_bins
+from nadek.tabular.columns import Column, Measure, Unknown, decode, within_bins
 from nadek.tabular.columns.infer import N_BINS
 from nadek.tabular.encode import encode_table
 from nadek.tabular.frames import MatrixLike
 from nadek.tabular.learn_schema import declared_names, learn_columns
-from nadek.tabular.names import WhichOrNone
+from nadek.tabular.names import Which
 from nadek.tabular.table import Table
 from nadek.tabular.template import Template
 from nadek.tabular.writeback import Filling, Fillings, Uniforms
@@ -105,18 +93,18 @@ class NADEkBase(SavedEstimator):
     def __init__(
         self,
         *,
-        effort: Choice = "default",
-        max_iter: Whole = "auto",
-        missing: Choice = "auto",
-        warm_start: Switch = False,
-        n_bins: Count = N_BINS,
-        categorical_features: WhichOrNone = None,
-        numeric_features: WhichOrNone = None,
-        training: TrainingOptions = None,
+        effort: str = "default",
+        max_iter: int | Literal["auto"] = "auto",
+        missing: str = "auto",
+        warm_start: bool = False,
+        n_bins: int = N_BINS,
+        categorical_features: Which | None = None,
+        numeric_features: Which | None = None,
+        training: Mapping[str, Any] | None = None,
         handle_unknown: Unknown = "missing",
         device: DeviceName = "auto",
         random_state: Randomness = None,
-        verbose: Count = 0,
+        verbose: int = 0,
     ) -> None:
         self.effort = effort
         self.max_iter = max_iter

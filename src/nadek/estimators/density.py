@@ -1,7 +1,7 @@
 """`NADEk`: log-probabilities of rows under any condition, new rows, completions, and the next question."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from nadek.estimators.cell_answers import CellAnswers
-from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness, random_seed
+from nadek.estimators.options import Randomness, random_seed
 from nadek.inference import beam, expected_information, greedy, log_prob
 from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.row_random import number_uniforms
@@ -21,7 +21,7 @@ from nadek.inference.sampling import sample
 from nadek.inference.summary import deviation
 from nadek.tabular.columns import decode, log_density
 from nadek.tabular.frames import MatrixLike
-from nadek.tabular.names import Which, WhichOrNone, chosen_columns, column_index
+from nadek.tabular.names import Which, chosen_columns, column_index
 from nadek.tabular.table import Table
 from nadek.tabular.writeback import filled
 from nadek.utils.configs import check_choice, check_whole
@@ -68,7 +68,7 @@ class NADEk(DensityMixin, CellAnswers):
         True
     """
 
-    def __init__(self, *, memory: MaybeSwitch = False, n_orderings: Count = 8, **shared: Any) -> None:  # noqa: ANN401
+    def __init__(self, *, memory: bool | Literal["auto"] = False, n_orderings: int = 8, **shared: Any) -> None:  # noqa: ANN401
         super().__init__(**shared)
         self.memory = memory
         self.n_orderings = n_orderings
@@ -205,7 +205,7 @@ class NADEk(DensityMixin, CellAnswers):
         return [filled(table, self._draw_missing(table, codes, random_seed(rng))) for _ in range(n_samples)]
 
     def complete(
-        self, X: MatrixLike, *, method: Choice = "beam", n_tries: Count = 16, ordering: WhichOrNone = None
+        self, X: MatrixLike, *, method: str = "beam", n_tries: int = 16, ordering: Which | None = None
     ) -> tuple[Any, NDArray[np.float64]]:
         """Return probable completions of rows, and their log-probabilities.
 
@@ -241,7 +241,7 @@ class NADEk(DensityMixin, CellAnswers):
             best = greedy(self.network_, codes, ordering=None if certain else along, most_certain_first=certain)
         return filled(table, self._fillings(table, codes, best.x)), best.log_prob.cpu().numpy()
 
-    def suggest_next(self, X: MatrixLike, *, target: WhichOrNone = None) -> Any:  # noqa: ANN401 - a table
+    def suggest_next(self, X: MatrixLike, *, target: Which | None = None) -> Any:  # noqa: ANN401 - a table
         """Return the expected information of each missing cell.
 
         The expectation is exact, over the model's probabilities of the answers, and looks one question ahead.
@@ -263,7 +263,7 @@ class NADEk(DensityMixin, CellAnswers):
         gain = expected_information(self.network_, codes, targets)
         return self._table_of(table, gain if targets is None else gain.masked_fill(targets, torch.nan))
 
-    def _column_flags(self, option: str, which: Which) -> Bool[Tensor, " D"]:
+    def _column_flags(self, option: str, which: Any) -> Bool[Tensor, " D"]:  # noqa: ANN401 - checked
         flags = chosen_columns(option, which, list(map(str, self._keys())), named=hasattr(self, "feature_names_in_"))
         return torch.from_numpy(flags).to(self.network_.b.device)
 
@@ -272,7 +272,7 @@ class NADEk(DensityMixin, CellAnswers):
     ) -> NDArray[np.float64]:
         return self._of_numbers(log_density, table)[:, columns].sum(1) + log_probs.cpu().numpy()
 
-    def _places(self, ordering: Which) -> NDArray[np.int64]:
+    def _places(self, ordering: Any) -> NDArray[np.int64]:  # noqa: ANN401 - checked
         named, items = hasattr(self, "feature_names_in_"), np.asarray(ordering).tolist()
         if not isinstance(items, Sequence) or isinstance(items, str):
             raise ValueError(f"ordering: expected a list of all column names or indices, found {ordering!r}")

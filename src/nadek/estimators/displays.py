@@ -162,7 +162,7 @@ def _parts_below(
     up_to = np.insert(bins_of_number(column, p).cumsum(1), 0, 0, axis=1)
     first, last = up_to[rows, place, None], up_to[rows, place + 1, None]
     of_one = ((np.array(QUANTILES) - first) / np.maximum(last - first, np.finfo(float).tiny)).clip(0, 1)
-    return np.where(np.isin(place, column.single)[:, None], of_one, below)
+    return np.where(column.is_single[place][:, None], of_one, below)
 
 
 def _by_tenths(p: Float[np.ndarray, " n"], hit: Bool[np.ndarray, " n"]) -> Curve:

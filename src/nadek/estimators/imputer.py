@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +11,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 
 from nadek.estimators.cell_answers import CellAnswers
-from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness, Switch, random_seed
+from nadek.estimators.options import Randomness, random_seed
 from nadek.tabular.columns import Binary, Column, Numeric, expected, n_levels, summarised
 from nadek.tabular.frames import MatrixLike, is_categorical, is_text_column, select_columns
 from nadek.tabular.table import Table
@@ -67,11 +67,11 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
     def __init__(
         self,
         *,
-        strategy: Choice = "mean",
-        n_imputations: Count = 1,
-        add_indicator: Switch = False,
-        keep_empty_features: Switch = False,
-        memory: MaybeSwitch = "auto",
+        strategy: str = "mean",
+        n_imputations: int = 1,
+        add_indicator: bool = False,
+        keep_empty_features: bool = False,
+        memory: bool | Literal["auto"] = "auto",
         **shared: Any,  # noqa: ANN401
     ) -> None:
         super().__init__(**shared)

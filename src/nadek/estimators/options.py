@@ -4,7 +4,7 @@ import contextlib
 import json
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -14,20 +14,8 @@ from sklearn.utils import check_random_state
 from nadek.training.defaults import EFFORTS
 from nadek.utils.configs import check_choice, check_number, check_whole
 
-if TYPE_CHECKING:
-    Whole = int | Literal["auto"]
-    Fraction = float | Literal["auto"]
-    Switch = bool
-    MaybeSwitch = bool | Literal["auto"]
-    Count = int
-    Choice = str
-    Unknown = Literal["missing", "error"]
-    TrainingOptions = Mapping[str, Any] | None
-    DeviceName = str | torch.device
-    Randomness = int | np.random.RandomState | None
-else:  # a constructor stores whatever it is given, also where the tests check types
-    Whole = Fraction = Switch = MaybeSwitch = Count = Choice = Unknown = Any
-    TrainingOptions = DeviceName = Randomness = Any
+DeviceName: TypeAlias = str | torch.device
+Randomness: TypeAlias = int | np.random.RandomState | None
 
 TRAINING: dict[str, Any] = {
     "steps": "auto",

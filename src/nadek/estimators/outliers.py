@@ -11,7 +11,6 @@ from sklearn.base import OutlierMixin
 from torch import Tensor
 
 from nadek.estimators.cell_answers import CellAnswers
-from nadek.estimators.options import Count, Fraction
 from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.whole_rows import as_whole_rows
 from nadek.tabular.columns import log_relative_density
@@ -61,7 +60,7 @@ class NADEkOutlierDetector(OutlierMixin, CellAnswers):
     offset_: float
     expected_: NDArray[np.float64]
 
-    def __init__(self, *, contamination: Fraction = "auto", n_orderings: Count = 8, **shared: Any) -> None:  # noqa: ANN401
+    def __init__(self, *, contamination: float | Literal["auto"] = "auto", n_orderings: int = 8, **shared: Any) -> None:  # noqa: ANN401
         super().__init__(**shared)
         self.contamination = contamination
         self.n_orderings = n_orderings

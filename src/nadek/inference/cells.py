@@ -10,7 +10,7 @@ from torch import Tensor
 from nadek.inference.check_inputs import check_flags, missing_cells
 from nadek.inference.decoders.chunking import Progress, bytes_per_row, chunks
 from nadek.inference.decoders.full import products_in
-from nadek.inference.orderings import in_stages
+from nadek.inference.orderings import UNSEEN, in_stages
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import evaluation_mode
 
@@ -90,7 +90,7 @@ def explain_cells(
         r, j = row[part], variable[part]
         itself, unknown = j[:, None] == place, missing[r]
         if model.own_ordering is not None:
-            in_stages(model, model.own_ordering, unknown.long() * 2 + itself)  # refuses what it cannot answer
+            in_stages(model, model.own_ordering, unknown.long() * UNSEEN + itself)  # refuses what it cannot answer
         scores = cell_scores(model, values[r], unknown | itself, j)
         levels, log_p = model.variables.level_log_probs(scores, j), model.variables.log_prob(scores, values[r, j], j)
         farther, is_new = torch.zeros_like(log_p) if outwards is None else outwards[r, j], new[r, j]

@@ -12,10 +12,11 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from nadek.inference.chunk_sizes import Chunk, chunk_slices
-from nadek.inference.decoders.full import ALL, Decoder, Rows
+from nadek.inference.decoders.full import Decoder, Rows
 from nadek.inference.decoders.select import select_decoder
 from nadek.inference.orderings import GIVEN, VISITED, rank_of, shared_stages
 from nadek.models.base import ConditionalModel
+from nadek.models.variables import ALL
 
 Draw = Callable[[Tensor, Tensor, Rows], Tensor]
 """Function from scores, and the indices of their variables and rows, to codes (see `nadek.models.variables`)."""

@@ -137,8 +137,7 @@ def step_costs(
     targets = missing if observed is None else missing & observed
     n_observed = x.shape[1] if observed is None else observed.sum(1)
     weight = masks.weight(targets.sum(1), n_observed, dtype=_precise(model.b.dtype))
-    options = {"detached": detached} if detached else {}  # a model of a user's own may lack it
-    outputs = model(x, missing, steps=steps, recompute=recompute, generator=generator, **options)
+    outputs = model(x, missing, steps=steps, recompute=recompute, detached=detached, generator=generator)
     costs = list[Tensor]()
     for output in outputs[first:]:
         logits = output.to(_precise(output.dtype))

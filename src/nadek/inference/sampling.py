@@ -16,7 +16,7 @@ from nadek.inference.chunk_sizes import Chunk, as_chunk
 from nadek.inference.decoders.chunking import bytes_per_row, chunks
 from nadek.inference.decoders.full import Rows
 from nadek.inference.decoding import Decoded, Draw, decode_rows
-from nadek.inference.orderings import Orderings, as_orderings, groups, in_stages, random_orderings
+from nadek.inference.orderings import VISITED, Orderings, as_orderings, groups, in_stages, random_orderings
 from nadek.inference.row_random import BESIDE, CHOICE, LEVEL, TURN, row_keys, uniforms
 from nadek.models.base import ConditionalModel
 from nadek.models.codes import check_codes, code_dtype
@@ -180,7 +180,7 @@ def complete(
             def own_draw(scores: Tensor, variable: Tensor, rows: Rows, some: Tensor = some) -> Tensor:
                 return draw(scores, variable, some[rows])
 
-            decoded = decode_rows(model, x[some], along, missing[some].long(), draw=own_draw, chunk=chunk)
+            decoded = decode_rows(model, x[some], along, missing[some] * VISITED, draw=own_draw, chunk=chunk)
             out[some], log_probs[some] = decoded.values.to(x.dtype), decoded.log_probs
     return Decoded(out, log_probs)
 

@@ -30,8 +30,6 @@ from torch import Tensor, nn
 
 from nadek.models.variables import ALL, Variables
 
-TRUST_IN_CODES = 0.5
-"""``number_trust`` where codes stand for themselves, not for normal scores."""
 MOST_CATEGORIES = 256
 """Categories of a variable with features: so many say little each, and an analysis takes their number to the cube."""
 LEAST_VARIANCE = 0.1
@@ -71,8 +69,7 @@ class FactorGuess(nn.Module):
 
     The ``ordinal`` ones of less than three levels are not ordered. ``rank`` is the number of factors,
     ``category_trust`` a factor on the logits of variables of three levels or more without an order, and
-    ``number_trust`` the part of the sharpness that is that given the observed cells; without it codes stand for
-    themselves.
+    ``number_trust`` the part of the sharpness that is that given the observed cells.
     """
 
     def __init__(
@@ -81,7 +78,7 @@ class FactorGuess(nn.Module):
         ordinal: Sequence[int],
         rank: int,
         category_trust: float,
-        number_trust: float | None,
+        number_trust: float,
     ) -> None:
         super().__init__()
         self.rank, self.category_trust, self.number_trust = rank, category_trust, number_trust
@@ -104,7 +101,7 @@ class FactorGuess(nn.Module):
                 place[columns.start + column] = index
         guessed = {j for j, _ in self.guesses}
         self.place = nn.Buffer(place, persistent=False)
-        self.level = nn.Buffer(level, persistent=number_trust is not None)
+        self.level = nn.Buffer(level)
 
         def columns_where(flags: Iterable[bool]) -> nn.Buffer:
             return nn.Buffer(variables.expand(torch.tensor(list(flags))), persistent=False)
@@ -223,7 +220,7 @@ class FactorGuess(nn.Module):
         mean = factors @ self.loadings.t() + self.mean
         squares = self.loadings.unsqueeze(2) * self.loadings.unsqueeze(1)
         variance = self.variance - (prior - covariance).mT.flatten(-2) @ squares.flatten(1).t()  # .mT: no copy
-        trust = TRUST_IN_CODES if self.number_trust is None else self.number_trust
+        trust = self.number_trust
         sharpness = trust / (variance + LEAST_VARIANCE) + (1 - trust) / (self.variance + LEAST_VARIANCE)
         return self._from_moments(mean, sharpness)
 

@@ -62,7 +62,7 @@ class IterativeNADE(ConditionalModel):
         self.A = nn.Parameter(torch.empty(n_in, config.n_variables)) if config.mask_input else None
         self.confidence = None if config.confidence is None else Confidence(config.confidence)
         rank, ordinal = config.factors or 0, config.ordinal or ()
-        trusts = config.category_trust or 0.0, config.number_trust
+        trusts = config.category_trust or 0.0, 1.0 if config.number_trust is None else config.number_trust
         self.first_guess = FactorGuess(self.variables, ordinal, rank, *trusts) if rank else None
         self.fill = nn.Buffer(torch.zeros(n_columns))
         self._initialise(mean, generator)

@@ -38,8 +38,7 @@ class ModelConfig:
         factors: number of factors of a first guess (see `nadek.models.first_guess`), which stands in place of ``fill``
             and begins the logits; None or 0 for no guess.
         category_trust: factor on the logits of such a guess at categories of three levels or more; None for 0.
-        number_trust: part of its sharpness at ordered levels that comes from the observed cells, where these enter by
-            normal scores; None for codes, and one half.
+        number_trust: part of its sharpness at ordered levels that comes from the observed cells; None for 1.
         init_std: standard deviation of the initial weights (the authors used 0.01); None scales by fan-in.
 
     Example:

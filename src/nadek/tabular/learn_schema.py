@@ -1,7 +1,7 @@
 """The columns of a training table: what they are by their values, their types, and the user's options."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -83,7 +83,7 @@ def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.flo
     if len(empty) < len(places):
         questions |= {label: UndecidedColumnError(NO_VALUE.format(label), ()) for label in empty}
     if questions:
-        message = f"{table.where}: {_first_questions(questions.values())}"
+        message = f"{table.where}: {first_columns(questions.values(), 3)}"
         raise UndecidedColumnsError(message, {label: one.remedies for label, one in questions.items()})
     counts = count_words(table, parsed.missing, places, declared=True)
     table = without_words(table, parsed.missing)
@@ -152,7 +152,7 @@ def learn_columns(table: Table, options: Mapping[str, Any], *, keep_empty: bool)
     if questions:
         keys = "".join(f"{key!r}, " for key, error in questions.items() if error.remedies)
         hint = f" (categorical_features=[{keys}...] says so)" if keys else ""
-        raise ValueError(_first_questions(questions.values()) + hint)
+        raise ValueError(first_columns(questions.values(), 3) + hint)
     warn_of_doubts(table, dict(enumerate(columns)))
     return tuple(columns)
 
@@ -197,12 +197,6 @@ def _warn_of(table: Table, cells: Mapping[str, list[str]], message: str, remedy:
     lines = [f"{', '.join(some)} {place}" for place, some in cells.items() if some]
     if lines:
         warn(f"{message}: {first_columns(lines)}; {remedy}", where=table.where)
-
-
-def _first_questions(questions: Collection[UndecidedColumnError], most: int = 3) -> str:
-    more = len(questions) - most
-    rest = f"; and {more} more column{'s' if more > 1 else ''}" if more > 0 else ""
-    return "; ".join(list(map(str, questions))[:most]) + rest
 
 
 def _learn(table: Table, j: int, declared: Declaration | None, choices: ParsedChoices) -> Learnt:

@@ -3,16 +3,15 @@
 import difflib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool
 
-if TYPE_CHECKING:
-    Which = str | int | Sequence[str] | Sequence[int] | Sequence[bool] | np.ndarray[Any, Any]
-    WhichOrNone = Which | None
-else:  # a constructor stores whatever it is given, also where the tests check types
-    Which = WhichOrNone = Any
+from nadek.tabular.columns.parsing import counted
+
+Which: TypeAlias = str | int | Sequence[str | int] | np.ndarray[Any, Any]
+"""Columns of a table."""
 
 
 def places_of(expected: Sequence[str], columns: Sequence[str], *, where: str) -> list[int]:
@@ -50,7 +49,7 @@ def labels_of(columns: Sequence[str] | None, dim: int) -> tuple[str, ...]:
     return tuple(name or ("" if str(j) in used else str(j)) for j, name in enumerate(names, start=1))
 
 
-def chosen_columns(what: str, which: Which, labels: Sequence[str], *, named: bool) -> Bool[np.ndarray, " D"]:
+def chosen_columns(what: str, which: Any, labels: Sequence[str], *, named: bool) -> Bool[np.ndarray, " D"]:  # noqa: ANN401 - checked
     """Columns told by a name or index, some of them, or a boolean for each.
 
     Integers are positions, from 0, also in a frame whose column names are integers: as in scikit-learn.
@@ -83,10 +82,11 @@ def column_index(what: str, item: object, labels: Sequence[str], *, named: bool)
     return item
 
 
-def first_columns(lines: Sequence[str], most: int = 6) -> str:
+def first_columns(lines: Iterable[object], most: int = 6) -> str:
     """Join lines about columns, cut at many."""
-    more = f"; and in {len(lines) - most} more columns" if len(lines) > most else ""
-    return "; ".join(lines[:most]) + more
+    texts = list(map(str, lines))
+    more = f"; and {counted(len(texts) - most, 'more column')}" if len(texts) > most else ""
+    return "; ".join(texts[:most]) + more
 
 
 def check_names(columns: Sequence[str], dim: int, *, where: str) -> tuple[str, ...]:

@@ -26,9 +26,8 @@ def fit_factors(network: IterativeNADE, rows: Rows) -> None:
     some = rows.select(slice(None, None, -(-len(rows.values) // MOST_ROWS)))
     variables, shown = network.variables, some.shown
     columns, weights = variables.encode(some.values).double() * variables.expand(shown), some.counted.double()
-    if guess.number_trust is not None:
-        count = weights @ variables.expand(shown).double()
-        guess.use_normal_scores(weights @ columns / count.clamp(min=torch.finfo(count.dtype).tiny), variables)
+    count = weights @ variables.expand(shown).double()
+    guess.use_normal_scores(weights @ columns / count.clamp(min=torch.finfo(count.dtype).tiny), variables)
     features, owner = (part.to(columns.device) for part in guess.features(variables))
     analysis = factor_analysis(columns @ features, shown[:, owner].double(), weights, guess.rank)
     guess.begin(analysis, variables)

@@ -12,11 +12,10 @@ import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional as F
 
 from nadek.inference.decoders.chunking import bytes_per_row, chunks
 from nadek.models.base import ConditionalModel
-from nadek.models.binary_variables import LogMeans
+from nadek.models.binary_variables import LogMeans, log_mix
 from nadek.models.codes import code_dtype
 from nadek.models.evaluation import evaluation_mode
 from nadek.models.memory import MemoryModel
@@ -142,8 +141,7 @@ def _fit_trust(
     def costs(free: Tensor) -> Tensor:
         level, slope = trust(free)
         certainty = level + slope * evidence
-        p = torch.logaddexp(F.logsigmoid(-certainty) - network, F.logsigmoid(certainty) - memory)
-        return -(weight * p).sum(1)
+        return -(weight * log_mix(-network, -memory, certainty)).sum(1)
 
     @torch.enable_grad()
     def mean_and_gradient(free: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:

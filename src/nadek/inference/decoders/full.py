@@ -7,11 +7,10 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from nadek.models.base import ConditionalModel
-from nadek.models.variables import Variables
+from nadek.models.variables import ALL, Variables
 
 Rows = slice | Int[Tensor, " _"]
 """Indices of rows, or a slice of them."""
-ALL = slice(None)
 
 
 @runtime_checkable

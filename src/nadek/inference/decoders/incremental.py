@@ -6,12 +6,14 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
-from nadek.inference.decoders.full import ALL, Rows
+from nadek.inference.decoders.full import Rows
+from nadek.inference.orderings import UNSEEN
 from nadek.kernels.linear import add_product, block_size, prepack_weight, uses_sigmoid
 from nadek.models import IterativeNADE
 from nadek.models.cores import Core, Deep
 from nadek.models.first_guess import Evidence
 from nadek.models.layers import is_modified
+from nadek.models.variables import ALL
 
 
 class IncrementalDecoder:
@@ -141,7 +143,7 @@ class RaggedDecoder(IncrementalDecoder):
     ) -> None:
         super().__init__(model, ordering, len(stage), dtype=dtype)
         self.filled = self.filled.repeat(len(stage), 1)
-        unseen = (stage == 2).any(0).nonzero()
+        unseen = (stage == UNSEEN).any(0).nonzero()
         self.all_seen = int(unseen[0]) if len(unseen) else stage.shape[1]
         if self.steps > 1 or self.first_guess is not None:
             self.missing = torch.ones(len(stage), len(self.b), dtype=self.dtype, device=self.b.device)

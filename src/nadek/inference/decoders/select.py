@@ -4,11 +4,12 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from nadek.inference.decoders.full import ALL, Decoder, FullDecoder, Rows
+from nadek.inference.decoders.full import Decoder, FullDecoder, Rows
 from nadek.inference.decoders.incremental import IncrementalDecoder, RaggedDecoder
 from nadek.models.base import ConditionalModel
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.memory import MemoryModel
+from nadek.models.variables import ALL
 
 
 class MemoryDecoder:

@@ -92,15 +92,10 @@ def means_of_parts(column: Numeric, n_parts: int) -> NDArray[np.float64]:
     return np.clip(left[:, None] + moved * width[:, None], column.low, column.high).ravel()
 
 
-def is_single(column: Numeric) -> NDArray[np.bool_]:
-    """Return True for bins of a single value, [L]."""
-    return np.equal(column.means, column.lefts)
-
-
 @lru_cache(maxsize=1024)
 def joined_levels(column: Numeric) -> NDArray[np.bool_]:
     """Return True where a bin of several values has one below, and above, without a gap between, [2, L]."""
-    several = ~is_single(column)
+    several = ~column.is_single
     both = several[1:] & several[:-1]
     both[list(column.gaps)] = False
     return np.stack([np.append(False, both), np.append(both, False)])
@@ -117,7 +112,7 @@ def joined_distance(column: Numeric, place: NDArray[np.intp], away: NDArray[np.f
 def left_and_width(column: Numeric) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Where bins begin and how wide they are; 0 where one held a single value only."""
     left, right = np.array((column.low, *column.ends)), np.array((*column.ends, column.high + column.step))
-    single = is_single(column)
+    single = column.is_single
     left[single] = right[single] = np.array(column.lefts)[single]
     return left, np.minimum(right - left, LARGEST)
 

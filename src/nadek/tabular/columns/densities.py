@@ -13,7 +13,6 @@ from nadek.tabular.columns.bins import (
     LARGEST,
     UNSAFE,
     farthest_means,
-    is_single,
     joined_levels,
     left_and_width,
     log_lean,
@@ -72,7 +71,7 @@ def log_relative_density(column: Numeric, numbers: NDArray[np.float64]) -> NDArr
     those that recur.
     """
     column = replace(column, atoms=())
-    is_mass = is_single(column)[column.bin_of(numbers)] & (log_fall(column, numbers) == 0)
+    is_mass = column.is_single[column.bin_of(numbers)] & (log_fall(column, numbers) == 0)
     widths = np.where(is_mass, column.step or 1, typical_width(column))
     return log_density(column, numbers) + np.log(widths)
 
@@ -87,7 +86,7 @@ def log_fall(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float6
     """
     place, away = _away(column, numbers)
     drops = (_log_beyond(column) - _log_lengthened(column))[(away > 0).astype(np.intp)]
-    rare = np.where(is_single(column)[place], -math.log1p(n_values(column)), drops)
+    rare = np.where(column.is_single[place], -math.log1p(n_values(column)), drops)
     d, step = np.abs(away), column.step / _scales(column)[place]
     nearer = np.minimum(step, d)  # a number in steps has all that lies between it and the one before
     part = np.expm1(TAIL * np.log1p(nearer / (TAIL + d - nearer))) / step if column.step else TAIL / (TAIL + d)
@@ -113,7 +112,7 @@ def log_outwards(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.fl
     They are 0 within, and `log_fall` beside numbers that have bins to themselves.
     """
     place, nearest = _nearest(column, numbers)
-    part, several = part_below(column, nearest), ~is_single(column)[place]
+    part, several = part_below(column, nearest), ~column.is_single[place]
     outwards = np.where(several, _log_farther(np.abs(_away(column, numbers)[1])), log_fall(column, numbers))
     for end, farther, beyond in zip((0, len(column.means) - 1), (part, 1 - part), _log_beyond(column), strict=True):
         half = np.logaddexp(np.log(farther), beyond) - np.logaddexp(math.log(0.5), beyond)
@@ -165,7 +164,7 @@ def _scales(column: Numeric) -> NDArray[np.float64]:
     ends = even + trust(column) * (np.minimum(means, farthest_means(column)) - even)
     if 0 in column.gaps:  # its inner edge is far
         ends[0] = even[0]
-    scales[[0, -1]] = np.where(is_single(column)[[0, -1]], typical, ends)
+    scales[[0, -1]] = np.where(column.is_single[[0, -1]], typical, ends)
     return scales.clip(max(column.step, NARROWEST * typical), LARGEST)
 
 

@@ -32,7 +32,7 @@ def atoms_of(column: Numeric, numbers: NDArray[np.float64], times: NDArray[np.in
     """
     if not column.step:
         return ()
-    several = ~np.isin(column.bin_of(numbers), column.single)
+    several = ~column.is_single[column.bin_of(numbers)]
     numbers, n_values, times = numbers[several], times.sum(), times[several]
     place = column.bin_of(numbers)
     n, smooth = np.bincount(place, times)[place], np.exp(log_within(column, place, numbers)) * column.step

@@ -177,11 +177,15 @@ class Numeric(_Described):
         """Return the left edges of all bins."""
         return (self.low, *self.edges)
 
+    @cached_property
+    def is_single(self) -> NDArray[np.bool_]:
+        """Return True for bins of a single value, [L]."""
+        return np.equal(self.means, self.lefts)
+
     @property
     def single(self) -> tuple[int, ...]:
         """Return the bins of a single value."""
-        places = enumerate(zip(self.means, self.lefts, strict=True))
-        return tuple(place for place, (mean, left) in places if mean == left)
+        return tuple(np.flatnonzero(self.is_single).tolist())
 
     @property
     def ends(self) -> tuple[float, ...]:
@@ -244,7 +248,7 @@ def ordinal(columns: Sequence[Column]) -> tuple[int, ...]:
 
 def is_continuous(column: Column) -> TypeGuard[Numeric]:
     """Return True where a bin has several values."""
-    return isinstance(column, Numeric) and len(column.single) < len(column.means)
+    return isinstance(column, Numeric) and not column.is_single.all()
 
 
 def knots(columns: Sequence[Column]) -> tuple[tuple[int | float, ...] | None, ...] | None:
