@@ -15,6 +15,7 @@ from nadek.inference.sampling import impute, level_probabilities, sample
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.codes import split_missing
 from nadek.models.cores import DeepConfig
+from nadek.models.knot_densities import Shape
 from nadek.models.variables import variables_of
 from nadek.training import prepare
 from support.models import close, seeded
@@ -142,7 +143,7 @@ def test_bent_densities_are_highest_where_the_number_is(code):
     codes = torch.arange(41, dtype=torch.float64) / 8
     scores = (1 - (torch.arange(6) - code).abs()).clamp(min=1e-4).double().log().expand(41, 6)
     straight, bent = (
-        variables_of((6,), [()], [20.0], 0.0, bends).log_prob(scores, codes, torch.zeros(41, dtype=torch.long))
+        variables_of((6,), [()], Shape([20.0], 0.0, bends)).log_prob(scores, codes, torch.zeros(41, dtype=torch.long))
         for bends in (None, [20.0])
     )
     assert codes[bent.argmax()] == code
@@ -150,7 +151,7 @@ def test_bent_densities_are_highest_where_the_number_is(code):
 
 
 def test_levels_beside_a_gap_are_not_joined(generator):
-    variables, scores = variables_of((6,), [(2.5,)], [1.7]), torch.randn(6, generator=generator)
+    variables, scores = variables_of((6,), [(2.5,)], Shape([1.7])), torch.randn(6, generator=generator)
     zeros = torch.zeros(20_000, dtype=torch.long)
     drawn = variables.sample(scores.expand(20_000, 6), zeros, torch.rand(20_000, 2, generator=generator))
     assert not ((drawn > 2) & (drawn < 3)).any()

@@ -245,7 +245,7 @@ def test_cell_missing_in_all_stored_rows(monkeypatch):
 
 def test_fixed_order_network_cannot_have_memory(tmp_path):
     x = codes(20, (2,) * 4).double()
-    with pytest.raises(ValueError, match="expected a network of every ordering"):
+    with pytest.raises(ValueError, match="expected a model of every ordering"):
         add_memory(nade(4, hidden=3, ordering=(0, 1, 2, 3)), prepare(x), prepare(x), generator=seeded())
     table(tmp_path / "t.csv")
     ordered = ("--set", "model.ordering=[0,1,2,3,4,5]", "--set", "model.steps=1", "--hidden", 4)

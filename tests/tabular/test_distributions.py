@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from nadek.models.knot_densities import Shape
 from nadek.models.variables import variables_of
 from nadek.tabular.columns import (
     Binary,
@@ -44,7 +45,7 @@ def test_answers_are_those_of_draws(name, n_bins, bend):
     quantiles = quantiles_of_number(column, p, parts.tolist())
     assert (np.diff(quantiles, axis=1) >= 0).all()
     assert ((quantiles >= column.low) & (quantiles <= column.high + column.step)).all()
-    variables = variables_of((n,), knots([column]), bends=[bend])
+    variables = variables_of((n,), knots([column]), Shape(bends=[bend]))
     for row, answers in zip(p, quantiles, strict=True):
         scores = torch.from_numpy(np.log(row)).expand(200_000, n)
         u = torch.from_numpy(rng.random((200_000, variables.n_uniforms)))

@@ -89,7 +89,7 @@ def test_unsuitable_networks_are_refused():
     memory = MemoryModel(nade_k(3, hidden=(2,)), torch.ones(2, 3, dtype=torch.uint8))
     with pytest.raises(TypeError, match="expected an IterativeNADE without hooks, found MemoryModel"):
         fit_confidence(memory, others, generator=seeded())
-    with pytest.raises(ValueError, match="expected a network of every ordering"):
+    with pytest.raises(ValueError, match="expected a model of every ordering"):
         fit_confidence(nade(3, hidden=2), others, generator=seeded())
 
     class Own(IterativeNADE):

@@ -25,6 +25,7 @@ from nadek.kernels.cpu import pick_device
 from nadek.models.base import ConditionalModel
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.memory import MemoryModel
+from nadek.models.model_config import check_every_ordering
 from nadek.tabular.columns import Column, Numeric, n_levels
 from nadek.tabular.names import labels_of
 from nadek.tabular.schema import Schema
@@ -122,8 +123,7 @@ class SavedEstimator(BaseEstimator):
             ValueError: if it is no model, was damaged or edited, or lacks something that the estimator needs.
         """
         saved = load_saved(folder, device=pick_device(device))
-        if saved.model.config.ordering is not None:
-            raise ValueError(f"{folder}: expected a model of every ordering, found one that knows one ordering only")
+        check_every_ordering(saved.model.config, str(folder))
         if not isinstance(saved.model.base_model, IterativeNADE):
             raise ValueError(f"{folder}: expected a model of a table, found one of images; use nadek.load for it")
         with damage_in(folder, READABLE), naming(folder):

@@ -15,6 +15,7 @@ from nadek.inference.orderings import Ordering, as_ordering, as_orderings, as_te
 from nadek.inference.sampling import Completed, complete
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import evaluation_mode
+from nadek.models.model_config import check_every_ordering
 
 
 @evaluation_mode
@@ -57,8 +58,7 @@ def greedy(
     if most_certain_first:
         if ordering is not None:
             raise ValueError("most_certain_first: finds an ordering for each row; expected none beside it, found one")
-        if model.config.ordering is not None:
-            raise ValueError("most_certain_first: expected a model of every ordering, found one that knows one only")
+        check_every_ordering(model.config, "most_certain_first")
         return _most_certain_first(model, x)
     along = _ordering(model, x, ordering, generator)
 

@@ -10,6 +10,7 @@ from nadek.models.base import ConditionalModel, Inputs
 from nadek.models.confidence import Confidence
 from nadek.models.cores import State
 from nadek.models.first_guess import FactorGuess
+from nadek.models.knot_densities import Shape
 from nadek.models.layers import is_modified
 from nadek.models.model_config import ModelConfig
 from nadek.models.ordinal_kernel import OrdinalKernel
@@ -50,7 +51,7 @@ class IterativeNADE(ConditionalModel):
         self.config = config
         self.core = config.core.build()
         levels = config.levels or (2,) * config.n_variables
-        self.variables = variables_of(levels, config.knots, config.sharpness, config.focus or 0.0, config.bends)
+        self.variables = variables_of(levels, config.knots, Shape(config.sharpness, config.focus or 0.0, config.bends))
         self.ordinal_kernel = OrdinalKernel(self.variables, config.ordinal or ())
         n_columns, n_in, n_out = self.variables.n_columns, self.core.n_in, self.core.n_out
         if config.tied and n_in != n_out:

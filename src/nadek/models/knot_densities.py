@@ -24,6 +24,7 @@ code.
 import math
 from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -40,6 +41,20 @@ VARIANCE_OF_ONE = 0.25
 """Most variance of the level that the weights of one number have."""
 
 
+class Shape(NamedTuple):
+    """How the densities of all variables follow from their scores, see above."""
+
+    sharpness: Sequence[float] | None = None
+    """Factor on the scores of each variable; None for 1."""
+    focus: float = 0.0
+    bends: Sequence[float] | None = None
+    """Of each variable; None for 0."""
+
+
+UNFITTED = Shape()
+"""The scores themselves, straight between levels."""
+
+
 class KnotDensities(nn.Module):
     """Densities of all variables of a model.
 
@@ -47,18 +62,11 @@ class KnotDensities(nn.Module):
         levels: number of levels of each variable.
         knots: its knots of a single number, and ``k + 0.5`` where no number lies between k and k + 1; None for
             variables that are not continuous.
-        sharpness: factor on the scores of each variable; None for 1.
-        focus: adds to the factor where the scores are sure, see above.
-        bends: how much the logarithm of the density of each variable bows up between levels; None for 0.
+        shape: their sharpness, focus and bends.
     """
 
     def __init__(
-        self,
-        levels: Sequence[int],
-        knots: Sequence[Sequence[int | float] | None],
-        sharpness: Sequence[float] | None = None,
-        focus: float = 0.0,
-        bends: Sequence[float] | None = None,
+        self, levels: Sequence[int], knots: Sequence[Sequence[int | float] | None], shape: Shape = UNFITTED
     ) -> None:
         super().__init__()
         joined = torch.zeros(len(levels), max(levels), dtype=torch.bool)
@@ -72,9 +80,9 @@ class KnotDensities(nn.Module):
         fixed = partial(nn.Buffer, persistent=False)
         self.joined, self.own = fixed(joined), fixed(1 - (joined.double() + joined.roll(1, 1).double()) / 2)
         self.outer, self.stretch = fixed(outer), fixed(stretch)
-        self.sharpness = fixed(torch.tensor([1.0] * len(levels) if sharpness is None else sharpness))
-        self.bends = fixed(torch.tensor([0.0] * len(levels) if bends is None else bends))
-        self.focus = focus
+        self.sharpness = fixed(torch.tensor(shape.sharpness or [1.0] * len(levels)))
+        self.bends = fixed(torch.tensor(shape.bends or [0.0] * len(levels)))
+        self.focus = shape.focus
 
     @property
     def pieces(self) -> int:

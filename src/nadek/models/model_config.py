@@ -194,3 +194,9 @@ class MemoryConfig:
 
 AnyConfig: TypeAlias = NetworkConfig | MemoryConfig
 """Structure of any model; each has ``n_variables``, ``steps``, ``ordering`` and ``levels``."""
+
+
+def check_every_ordering(config: AnyConfig, where: str) -> None:
+    """Refuse a model that knows one ordering only."""
+    if config.ordering is not None:
+        raise ValueError(f"{where}: expected a model of every ordering, found one that knows one ordering only")

@@ -34,7 +34,7 @@ from torch.nn import functional as F
 from nadek.kernels.cpu import whole_vectors
 from nadek.kernels.linear import add_product, affine
 from nadek.models.binary_variables import LOG_ZERO, BinaryVariables, LogMeans, clamped_mean, log_mix
-from nadek.models.knot_densities import KnotDensities
+from nadek.models.knot_densities import UNFITTED, KnotDensities, Shape
 
 Knots: TypeAlias = Sequence[Sequence[int | float] | None] | None
 """For each continuous variable its knots that stand for a single number, and ``k + 0.5`` where no number lies between k
@@ -56,14 +56,7 @@ class MixedVariables(nn.Module):
     them, where L is the largest number of levels.
     """
 
-    def __init__(
-        self,
-        levels: Sequence[int],
-        knots: Knots = None,
-        sharpness: Sequence[float] | None = None,
-        focus: float = 0.0,
-        bends: Sequence[float] | None = None,
-    ) -> None:
+    def __init__(self, levels: Sequence[int], knots: Knots = None, shape: Shape = UNFITTED) -> None:
         super().__init__()
         self.levels, self.knots = tuple(levels), knots
         self.n_uniforms = 1 if knots is None else 2
@@ -88,7 +81,7 @@ class MixedVariables(nn.Module):
         cell = torch.where(every < n_levels[:, None], first[:, None] + every, self.n_cells)
         self.column, self.cell, self.top = fixed(column), fixed(cell), fixed(n_levels - 1)
         self.variable, self.level, self.logistic = fixed(variable), fixed(level), fixed((n_levels == 2)[variable])
-        self.densities = None if knots is None else KnotDensities(levels, knots, sharpness, focus, bends)
+        self.densities = None if knots is None else KnotDensities(levels, knots, shape)
         self.place, self.in_table = fixed(cell[variable, level]), fixed(in_table[variable])
 
     @property
@@ -204,7 +197,7 @@ class MixedVariables(nn.Module):
             return MixedVariables(levels).to(self.column.device)
         densities, knots = self.densities, [self.knots[j] for j in order]
         sharpness, bends = (each[ordering].tolist() for each in (densities.sharpness, densities.bends))
-        return MixedVariables(levels, knots, sharpness, densities.focus, bends).to(self.column.device)
+        return MixedVariables(levels, knots, Shape(sharpness, densities.focus, bends)).to(self.column.device)
 
     def column_order(self, ordering: Int[Tensor, " D"]) -> Int[Tensor, " C"]:
         """See `BinaryVariables`."""
@@ -259,17 +252,11 @@ class MixedVariables(nn.Module):
 Variables = BinaryVariables | MixedVariables
 
 
-def variables_of(
-    levels: Sequence[int],
-    knots: Knots = None,
-    sharpness: Sequence[float] | None = None,
-    focus: float = 0.0,
-    bends: Sequence[float] | None = None,
-) -> Variables:
+def variables_of(levels: Sequence[int], knots: Knots = None, shape: Shape = UNFITTED) -> Variables:
     """Return the variables with these numbers of levels, some of them continuous."""
     if set(levels) == {2} and knots is None:
         return BinaryVariables(len(levels))
-    return MixedVariables(levels, knots, sharpness, focus, bends)
+    return MixedVariables(levels, knots, shape)
 
 
 def _tables(levels: Sequence[int]) -> list[tuple[list[int], int]]:

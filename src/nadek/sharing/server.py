@@ -18,6 +18,7 @@ from torch import Tensor
 from nadek.checkpoints import SavedModel
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import evaluation_mode
+from nadek.models.model_config import check_every_ordering
 from nadek.sharing.export import describe
 
 PAGE = Path(__file__).with_name("page")
@@ -26,8 +27,7 @@ MOST_BYTES = 2**18  # of a request; the page asks in parts
 
 def make_server(saved: SavedModel, name: str, port: int = 0) -> ThreadingHTTPServer:
     """Return a server of the page, on the loopback address; port 0 takes a free one."""
-    if saved.model.config.ordering is not None:
-        raise ValueError("expected a model of every ordering, found one that knows one ordering only")
+    check_every_ordering(saved.model.config, name)
     handler = partial(_Handler, saved.model, {"name": name, **describe(saved)})
     return ThreadingHTTPServer(("127.0.0.1", port), handler)
 

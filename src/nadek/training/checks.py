@@ -7,6 +7,7 @@ from torch import nn
 
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import check_model
+from nadek.models.model_config import check_every_ordering
 from nadek.training.prepare import Rows
 from nadek.training.training_config import TrainingConfig
 from nadek.training.world import World
@@ -86,8 +87,7 @@ def check_teacher(model: ConditionalModel, config: TrainingConfig, teacher: Cond
         )
     if teacher.variables.knots != model.variables.knots:
         raise ValueError("teacher: expected the same knots of numbers as in the model, found others")
-    if teacher.config.ordering is not None:
-        raise ValueError("teacher: expected a model of every ordering, found one that knows one ordering only")
+    check_every_ordering(teacher.config, "teacher")
     if any(phase.objective == "fixed_order" for phase in config.phases):
         raise ValueError("teacher: expected objectives over all orderings, found fixed_order")
 

@@ -16,6 +16,7 @@ from nadek.models.base import ConditionalModel
 from nadek.models.confidence import Confidence
 from nadek.models.evaluation import evaluation_mode
 from nadek.models.iterative_nade import IterativeNADE
+from nadek.models.model_config import check_every_ordering
 from nadek.training.costs import Validation, cell_weights, prepare_validation
 from nadek.training.prepare import Rows
 
@@ -55,8 +56,7 @@ def fit_confidence(
     """
     if type(network) is not IterativeNADE or not network.can_decode_incrementally:
         raise TypeError(f"confidence: expected an IterativeNADE without hooks, found {type(network).__name__}")
-    if network.config.ordering is not None:
-        raise ValueError("confidence: expected a network of every ordering, found one that knows one only")
+    check_every_ordering(network.config, "confidence")
     model = IterativeNADE(replace(network.config, confidence=knots), generator=torch.Generator()).to(network.b)
     assert model.confidence is not None
     weights = {name: value for name, value in network.state_dict().items() if not name.startswith("confidence.")}

@@ -19,6 +19,7 @@ from nadek.models.binary_variables import LogMeans, log_mix
 from nadek.models.codes import code_dtype
 from nadek.models.evaluation import evaluation_mode
 from nadek.models.memory import MemoryModel
+from nadek.models.model_config import check_every_ordering
 from nadek.training.costs import Validation, cell_weights, prepare_validation
 from nadek.training.prepare import Rows
 
@@ -93,8 +94,7 @@ def add_memory(
 def _with_memory(
     network: ConditionalModel, train: Rows, others: Rows, *, generator: torch.Generator
 ) -> tuple[MemoryModel, Gain]:
-    if network.config.ordering is not None:
-        raise ValueError("memory: expected a network of every ordering, found one that knows one only")
+    check_every_ordering(network.config, "memory")
     model = MemoryModel(network, *_unique_rows(train, code_dtype(network.levels), generator))
     others = others.sample(FIT_ROWS, generator) if len(others.values) > FIT_ROWS else others  # tables may be sorted
     validation = prepare_validation(others, network, generator, min_rows=FIT_CASES)

@@ -14,7 +14,7 @@ from torch import Tensor
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import isolated
 from nadek.models.iterative_nade import IterativeNADE
-from nadek.models.model_config import NetworkConfig
+from nadek.models.model_config import NetworkConfig, check_every_ordering
 from nadek.models.registry import build
 from nadek.training.fit_factors import fit_factors
 from nadek.training.fit_memory import Gain, add_memory
@@ -121,8 +121,8 @@ def fit_table(
         raise ValueError("memory: expected validation rows, which decide how far it is trusted; found none")
     if recipe.memory and not optional_memory and rows.weights is not None:
         raise ValueError("memory: expected rows that count alike, found weights, which a memory does not know")
-    if recipe.memory and recipe.model.ordering is not None:
-        raise ValueError("memory: expected a model of every ordering, found one that knows one only")
+    if recipe.memory:
+        check_every_ordering(recipe.model, "memory")
     device = rows.values.device
     weights = torch.Generator().manual_seed(recipe.seed)
     parts = ((_levels(part), part.counted.cpu()) for part in rows.parts())
