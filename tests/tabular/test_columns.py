@@ -575,9 +575,11 @@ def skew(size):
 
 
 @pytest.mark.parametrize("decimals", [None, 2])
-def test_no_number_is_drawn_in_a_gap(decimals):
+@pytest.mark.parametrize("n_far", [6, 40])
+def test_no_number_is_drawn_in_a_gap(n_far, decimals):
     rng = np.random.default_rng(0)
-    values = np.append(rng.normal(1000, 200, 960), rng.normal(1e5, 3000, 40))
+    values = np.append(rng.normal(1000, 200, 960), rng.normal(1e5, 3000, n_far))
+    assert not infer(np.append(values[:960], np.full(n_far // 3, 1e5)), name="x").gaps  # a code, or errors
     column = infer(values if decimals is None else values.round(decimals), name="x")
     (gap,) = column.gaps
     assert column.edges[gap] > 9e4

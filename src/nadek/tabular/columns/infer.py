@@ -303,17 +303,18 @@ def _frequent(different: NDArray[np.float64], times: NDArray[np.intp], n_bins: i
 def _gaps(different: NDArray[np.float64], times: NDArray[np.intp], n_bins: int, step: float) -> NDArray[np.float64]:
     """Return the first numbers above gaps: wider than a bin, and `GAP` times as wide as distances on either side.
 
-    A bin is an even part of the range; distances of a side are the `BESIDE` nearest ones, on average. Few values make
-    no side.
+    A bin is an even part of the range; distances of a side are the `BESIDE` nearest ones, on average. A side has
+    `NEARBY` different numbers or `LEAST_SHARE` of the values: fewer may be errors, or a code for what is missing.
     """
-    scale, below = max(-different[0], different[-1]), times.cumsum()[:-1]
-    width, least = np.diff(different / scale), max(NEARBY, LEAST_SHARE * times.sum())
+    scale, least = max(-different[0], different[-1]), max(NEARBY, LEAST_SHARE * times.sum())
+    width = np.diff(different / scale)
+    is_side = [(n >= least) | (np.arange(len(n)) + 1 >= NEARBY) for n in (times.cumsum(), times[::-1].cumsum())]
     nearby = np.lib.stride_tricks.sliding_window_view(np.pad(width, BESIDE, constant_values=np.nan), BESIDE)
     distances = np.nansum(nearby, axis=1) / np.maximum((~np.isnan(nearby)).sum(axis=1), 1)
     beside = np.maximum(distances[: len(width)], distances[BESIDE + 1 :]).clip(
         max(step / scale, width.sum() / n_bins / GAP)
     )
-    is_gap = (below >= least) & (times.sum() - below >= least) & (width > GAP * beside)
+    is_gap = is_side[0][:-1] & is_side[1][-2::-1] & (width > GAP * beside)
     widest = np.argsort(np.where(is_gap, -width, 0), kind="stable")[: min(is_gap.sum(), n_bins // BINS_A_GAP)]
     return different[np.sort(widest) + 1]
 
