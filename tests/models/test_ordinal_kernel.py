@@ -54,12 +54,12 @@ def cost(model):
     return step_costs(model, codes().double(), missing)[-1].mean()
 
 
-def dense_root():
-    """R as one matrix over all columns: the slow way, a kernel's eigenvectors block by block."""
+def dense_root(parts=((1, 0, 5), (3, 0, 5), (4, 0, 16))):
+    """R as one matrix over all columns: the slow way, a kernel's eigenvectors for each part of a variable's levels."""
     variables = variables_of(LEVELS)
     root = torch.eye(variables.n_columns, dtype=torch.float64)
-    for j in (j for j in ORDINAL if LEVELS[j] > 2):
-        n, start = LEVELS[j], variables.first_column(j)
+    for j, first, n in parts:
+        start = variables.first_column(j) + first
         kernel = [[math.exp(-0.5 * ((a - b) / (n - 1) / LENGTH_SCALE) ** 2) for a in range(n)] for b in range(n)]
         mixed = (1 - NUGGET) * np.array(kernel) + NUGGET * np.eye(n)
         values, vectors = np.linalg.eigh(mixed)
@@ -68,8 +68,11 @@ def dense_root():
     return root
 
 
-def test_solve_inverts_multiply_by_root():
-    root, kernel = dense_root(), OrdinalKernel(variables_of(LEVELS), ORDINAL)
+@pytest.mark.parametrize("has_gaps", [False, True])
+def test_solve_inverts_multiply_by_root(has_gaps):
+    knots = [None, (), None, (0, 2.5), (9.5, 12.5), None] if has_gaps else None  # a knot of one number is a neighbour
+    parts = [[(1, 0, 5), (3, 0, 3), (3, 3, 2), (4, 0, 10), (4, 10, 3), (4, 13, 3)]] if has_gaps else []
+    root, kernel = dense_root(*parts), OrdinalKernel(variables_of(LEVELS, knots), ORDINAL)
     weight = torch.randn(7, len(root), dtype=torch.float64, generator=seeded())
     spread, turned = kernel.multiply(weight, dim=1), kernel.multiply(weight.t(), dim=0)
     torch.testing.assert_close(spread, weight @ root, rtol=0, atol=1e-12)

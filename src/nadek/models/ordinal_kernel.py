@@ -4,7 +4,8 @@ The levels of a number in bins, or of an answer between "never" and "always", ha
 each level has a column of W and a row of V for itself, and learns from its own rows only. With few rows that is noise.
 But W may be written as ``W = U R``, where ``R R`` is a kernel over the levels of each ordinal variable: near 1 for
 neighbours, near 0 from end to end. An optimizer that works on U moves neighbours together, and weights that are drawn
-for U begin smooth. Every W can still be reached: as in a Gaussian process, the kernel says what is learnt first.
+for U begin smooth. Every W can still be reached: as in a Gaussian process, the kernel says what is learnt first. Levels
+on either side of a gap, where no numbers lie, are no neighbours.
 """
 
 from collections.abc import Sequence
@@ -37,7 +38,9 @@ class OrdinalKernel:
         for variable, n_levels in enumerate(variables.levels):
             columns = variables.columns(slice(variable, variable + 1))
             n_columns = columns.stop - columns.start
-            parts = (n_columns,) if n_levels >= MIN_LEVELS and variable in ordinal else (1,) * n_columns
+            is_ordered = n_levels >= MIN_LEVELS and variable in ordinal
+            apart = variables.knots and variables.knots[variable]
+            parts = _between_gaps(n_levels, apart or ()) if is_ordered else (1,) * n_columns
             fits = bool(self._blocks) and columns.stop - self._blocks[-1][0] <= BLOCK
             start, sizes = self._blocks.pop() if fits else (columns.start, ())
             self._blocks.append((start, (*sizes, *parts)))
@@ -53,6 +56,12 @@ class OrdinalKernel:
                 part, into = (one.narrow(dim, start, len(root)) for one in (weight, product))
                 torch.mm(*((part, root) if dim == 1 else (root, part)), out=into)
         return product
+
+
+def _between_gaps(n_levels: int, knots: Sequence[int | float]) -> tuple[int, ...]:
+    """Return the numbers of levels between gaps, see `nadek.models.variables.Knots`."""
+    ends = [0, *(level for level in range(1, n_levels) if level - 0.5 in knots), n_levels]
+    return tuple(np.diff(ends).tolist())
 
 
 @lru_cache(maxsize=64)
