@@ -212,6 +212,7 @@ def test_missing_cells_are_completed_in_training(copies, holed):
         ("n_bins", 1, "n_bins: expected a whole number of at least 2"),
         ("n_orderings", 0, "n_orderings: expected a whole number of at least 1"),
         ("verbose", -1, "verbose: expected a whole number"),
+        ("random_state", "a", "random_state: 'a' cannot be used to seed"),
         ("early_stopping", "yes", "early_stopping: expected one of True, False, found 'yes'"),
         ("warm_start", 1, "warm_start: expected one of True, False, found 1"),
         ("device", "abacus", "device: expected 'auto', 'cpu' or another device that this machine has, found 'abacus'"),
@@ -1025,12 +1026,16 @@ def test_indicators_name_columns_without_names(copies, columns):
     assert frame.columns == ["x0", "x1", "x2"]
 
 
-@pytest.mark.parametrize("names", [pd.MultiIndex.from_product([["a"], [1, 2, 3]]), pd.date_range("2024", periods=3)])
+@pytest.mark.parametrize(
+    "names", [pd.MultiIndex.from_product([["a"], [1, 2, 3]]), pd.date_range("2024", periods=3), range(2019, 2022)]
+)
 def test_names_that_are_no_text_keep_their_places(copies, names, tmp_path):
     table = pd.DataFrame(copies, columns=names)
     model = nadek.NADEk(**QUICK).fit(table)
     model.save(tmp_path / "model")
-    for one in (model, nadek.NADEk.load(tmp_path / "model")):
+    counted = nadek.NADEk(**QUICK).fit(table.set_axis(range(3), axis=1))
+    for one in (model, nadek.NADEk.load(tmp_path / "model"), counted):
+        table = table if one is not counted else table.set_axis(range(3), axis=1)
         assert len(one.score_samples(one.sample(2))) == len(one.score_samples(table[:2])) == 2
         with pytest.raises(ValueError, match=r'^column 1: expected ".*" as in training, found "'):
             one.score_samples(table.iloc[:, [2, 0, 1]])

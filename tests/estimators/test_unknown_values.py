@@ -52,6 +52,34 @@ def test_unknown_categories_are_missing(density):
 
 
 @pytest.mark.filterwarnings(f"ignore:{STRANGE}")
+@pytest.mark.parametrize(
+    "cells", [pd.Series([1.0, 0, np.nan]), pd.Series([True, False, None], dtype="boolean"), pd.Series(["1", 0, None])]
+)
+def test_unknown_values_stay_what_they_are(cells):
+    """Also in a column without any value that the model knows."""
+    imputer = nadek.NADEkImputer(**QUICK).fit(people())
+    filled = imputer.transform(people(3).assign(smoker=cells))["smoker"]
+    assert list(map(type, filled)) == [*map(type, cells[:2].tolist()), str]
+    assert filled[:2].tolist() == cells[:2].tolist()
+
+
+@pytest.mark.parametrize("listed", [["l", "h"], ["h", "l"]])
+def test_lacking_categories_come_in_the_order_of_training(listed):
+    """Where the table does not contradict it."""
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 3, 100)
+    kind = pd.CategoricalDtype(["l", "m", "h"], ordered=True)
+    table = pd.DataFrame({"size": pd.Series(np.array(kind.categories)[level], dtype=kind), "x": level + 0.1})
+    imputer = nadek.NADEkImputer(**QUICK | {"max_iter": 60}).fit(table)
+    holed = table.assign(size=table["size"].cat.set_categories(listed))
+    filled = imputer.transform(holed)["size"]
+    assert filled.dtype == pd.CategoricalDtype(
+        ["l", "m", "h"] if listed == ["l", "h"] else ["h", "l", "m"], ordered=True
+    )
+    assert (filled.astype(str) == table["size"].astype(str)).all()
+
+
+@pytest.mark.filterwarnings(f"ignore:{STRANGE}")
 def test_unknown_categories_are_odd(density, tmp_path):
     strange, holed = with_strange_cells(people())
     n_values = people().notna().sum()

@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from nadek.estimators.checked_table import checked_table
 from nadek.estimators.fitting import check_unchanged, fit_codes, to_answer_dtype
-from nadek.estimators.options import DeviceName, Randomness, check_options, options_of, random_seed
+from nadek.estimators.options import DeviceName, Randomness, check_options, options_of, random_seed, random_source
 from nadek.estimators.persistence import SavedEstimator
 from nadek.inference import log_prob
 from nadek.inference.orderings import random_orderings
@@ -157,7 +157,7 @@ class NADEkBase(SavedEstimator):
         check_options(options)
         device = pick_device(options["device"])
         network = self.network_ if options["warm_start"] and self.__sklearn_is_fitted__() else None
-        rng = check_random_state(options["random_state"])
+        rng = random_source(options["random_state"])
         if network is None:
             self._missing_words, self._dropped, self._nameless, self._split_seed = (), (), None, None
         table = checked_table(self, X, reset=network is None)

@@ -1,7 +1,6 @@
 """Tables with scikit-learn's checks of shape and column names."""
 
 from collections.abc import Hashable, Sequence
-from numbers import Integral
 
 import numpy as np
 from sklearn.utils.validation import validate_data
@@ -49,10 +48,15 @@ def checked_table(estimator: SavedEstimator, X: MatrixLike, *, reset: bool = Fal
 
 
 def _check_other_names(estimator: SavedEstimator, names: Sequence[Hashable], *, reset: bool) -> None:
-    """Keep names that are neither text nor numbers in training; refuse others later, which have other places."""
-    others = [] if all(isinstance(name, str | Integral) for name in names) else list(map(str, names))
+    """Keep names that are not text in training; refuse others later, which have other places.
+
+    Names that only count the columns say as little as an array does.
+    """
+    others = [] if all(isinstance(name, str) for name in names) else list(map(str, names))
     if reset:
         estimator._other_names = others
+    elif others == list(map(str, range(len(names)))):
+        return
     for place, (there, here) in enumerate(zip(estimator._other_names, others, strict=False), start=1):
         if there != here:
             raise ValueError(f'column {place}: expected "{there}" as in training, found "{here}"')

@@ -8,12 +8,11 @@ import torch
 from jaxtyping import Bool
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import DensityMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from nadek.estimators.cell_answers import CellAnswers
-from nadek.estimators.options import Randomness, random_seed
+from nadek.estimators.options import Randomness, random_seed, random_source
 from nadek.inference import beam, expected_information, greedy, log_prob
 from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.row_random import number_uniforms
@@ -201,8 +200,9 @@ class NADEk(DensityMixin, CellAnswers):
         """
         check_whole("n_samples", n_samples)
         table, codes = self._read(X)
-        rng = check_random_state(random_state)
-        return [filled(table, self._draw_missing(table, codes, random_seed(rng))) for _ in range(n_samples)]
+        rng = random_source(random_state)
+        seeds = [random_seed(rng) for _ in range(n_samples)]
+        return [filled(table, self._draw_missing(table, codes, seed), self.columns_) for seed in seeds]
 
     def complete(
         self, X: MatrixLike, *, method: str = "beam", n_tries: int = 16, ordering: Which | None = None
@@ -239,7 +239,7 @@ class NADEk(DensityMixin, CellAnswers):
         else:
             certain = method == "certain"
             best = greedy(self.network_, codes, ordering=None if certain else along, most_certain_first=certain)
-        return filled(table, self._fillings(table, codes, best.x)), best.log_prob.cpu().numpy()
+        return filled(table, self._fillings(table, codes, best.x), self.columns_), best.log_prob.cpu().numpy()
 
     def suggest_next(self, X: MatrixLike, *, target: Which | None = None) -> Any:  # noqa: ANN401 - a table
         """Return the expected information of each missing cell.

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 
 from nadek.estimators.cell_answers import CellAnswers
-from nadek.estimators.options import Randomness, random_seed
+from nadek.estimators.options import Randomness, random_seed, random_source
 from nadek.tabular.columns import Binary, Column, Numeric, expected, n_levels, summarised
 from nadek.tabular.frames import MatrixLike, is_categorical, is_text_column, select_columns
 from nadek.tabular.table import Table
@@ -39,8 +39,8 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
         n_imputations: number of tables that `transform_multiple` returns.
         add_indicator: add columns that flag the missing cells, for the columns with missing cells in training (for all
             columns of a model that no imputer has saved).
-        keep_empty_features: keep columns without any value in training (filled with 0, or "missing_value" in text);
-            otherwise they are left out.
+        keep_empty_features: keep columns without any value in training (filled with 0, or "missing_value" in text, and
+            left as they are where they are of dates); otherwise they are left out.
         memory: keep the training rows beside the network (see `nadek.models.memory`), for rows that come up again.
             "auto" does so where it spares a fiftieth of the cost of the rows held out, of which there must be 50. A
             saved model then holds training rows, as other imputers do; False never keeps any.
@@ -166,7 +166,7 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
         """
         self._check_options()
         table, codes = self._read(X)
-        rng = check_random_state(self._seed if random_state is None else random_state)
+        rng = random_source(self._seed if random_state is None else random_state)
         seeds = [random_seed(rng) for _ in range(self.n_imputations)]
         return [self._finished(table, self._draw_missing(table, codes, seed)) for seed in seeds]
 
@@ -215,10 +215,10 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
     def _finished(self, table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - a table
         """Return the completed table: empty columns filled or left out, with indicators."""
         for j, column in enumerate(self.columns_):
-            if column is None and self.keep_empty_features:
+            if column is None and self.keep_empty_features and table.column(j).dtype.kind != "M":  # no date is a filler
                 where, filler = table.is_missing(j), "missing_value" if is_text_column(table, j) else 0
                 fillings[j] = Filling(where, np.full(where.sum(), filler, dtype=object))
-        native = filled(table, fillings)
+        native = filled(table, fillings, self.columns_)
         if len(self._output_columns()) < self.n_features_in_:
             native = select_columns(native, self._output_columns())
         flags = self._indicators()

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from nadek.training.defaults import EFFORTS
-from nadek.utils.configs import check_choice, check_number, check_whole
+from nadek.utils.configs import check_choice, check_number, check_whole, naming
 
 DeviceName: TypeAlias = str | torch.device
 Randomness: TypeAlias = int | np.random.RandomState | None
@@ -62,9 +62,15 @@ def plain_options(estimator: BaseEstimator) -> dict[str, Any]:
     return options
 
 
-def random_seed(source: Randomness) -> int:
+def random_source(random_state: Randomness) -> np.random.RandomState:
+    """Return a source of randomness, that of NumPy for None."""
+    with naming("random_state"):
+        return check_random_state(random_state)
+
+
+def random_seed(random_state: Randomness) -> int:
     """Draw a seed from a source of randomness."""
-    return int(check_random_state(source).randint(np.iinfo(np.int32).max))
+    return int(random_source(random_state).randint(np.iinfo(np.int32).max))
 
 
 def check_options(options: Mapping[str, Any]) -> None:

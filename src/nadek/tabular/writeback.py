@@ -16,7 +16,7 @@ from jaxtyping import Bool, Shaped
 from numpy.typing import NDArray
 
 from nadek.tabular.arrow_columns import AnyColumn, cast_in_arrow, categories_listed, choose, typed
-from nadek.tabular.columns import Column, decode
+from nadek.tabular.columns import Column, Ordinal, decode
 from nadek.tabular.columns.parsing import LARGEST_EXACT, as_objects
 from nadek.tabular.files import MATRICES, Target, form_of
 from nadek.tabular.frames import (
@@ -54,21 +54,24 @@ def decoded(columns: Sequence[Column], codes: NDArray[Any], *, uniforms: Uniform
     ]
 
 
-def filled(table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - an array or a frame
+def filled(table: Table, fillings: Fillings, model: Sequence[Column | None]) -> Any:  # noqa: ANN401 - an array or frame
     """Return an array or a data frame with some cells replaced, and types kept if these can hold them.
 
     Observed cells are what they were, also where the model did not know their values. A column of integers that is
     given other numbers becomes one of floats; if floats would change its own, the others are rounded. A categorical
-    type that lists its categories is given those that it lacks. A column whose type cannot hold a new value (300 in
-    bytes, text in an empty column of numbers) gets a type that can.
+    type that lists its categories is given those that it lacks, in the order that the ``model`` knows. A column whose
+    type cannot hold a new value (300 in bytes, text in an empty column of numbers) gets a type that can.
     """
-    missing = {j: where & table.is_missing(j) for j, (where, _) in fillings.items()}
+    missing = {j: one.where & table.is_missing(j) for j, one in fillings.items()}
     fillings = {j: Filling(missing[j], new[missing[j][where]]) for j, (where, new) in fillings.items()}
     columns = {j: replaced(table.column(j), *filling) for j, filling in fillings.items() if filling.where.any()}
     frame = table.native
     if isinstance(frame, np.ndarray):
         return array_like(frame, [columns.get(j, column) for j, column in enumerate(frame.T)])
-    series = [_with_own(frame[:, j], fillings[j].where, series_like(frame[:, j], new)) for j, new in columns.items()]
+    series = []
+    for j, values in columns.items():
+        order = known.levels if isinstance(known := model[j], Ordinal) else ()
+        series.append(_with_own(frame[:, j], fillings[j].where, series_like(frame[:, j], values, order)))
     whole = under_names_of((frame.with_columns(*series) if series else frame.clone()).to_native(), frame)
     if frame.implementation.is_pyarrow() and whole.schema != frame.to_native().schema:
         return whole.replace_schema_metadata()  # what pandas left there tells of the old types, and it believes it
@@ -229,9 +232,12 @@ def array_like(like: NDArray[Any], columns: Sequence[NDArray[Any]]) -> NDArray[A
     return whole.astype(like.dtype if like.dtype.kind != "f" or _reaches(like.dtype, whole) else np.float64)
 
 
-def series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwhals series
-    """Return a series of new values under the name of another, in its type if that holds them."""
-    values = values if native_type(like) == np.dtype(object) else _of_one_sort(values)
+def series_like(like: Any, values: NDArray[Any], order: Sequence[object] = ()) -> Any:  # noqa: ANN401 - narwhals
+    """Return a series of new values under the name of another, in its type if that holds them.
+
+    Categories that its type lacks come after its own, or where the ``order`` has them.
+    """
+    values = values if like.implementation.is_pandas_like() else _of_one_sort(values)
     given, like = like, in_plain_zone(intervals_as_text(like))
     old, fitting = like.to_native(), _fitting(values, like)
     is_pandas, is_categorical = like.implementation.is_pandas_like(), like.dtype in CATEGORICAL
@@ -248,7 +254,7 @@ def series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwh
     if fitting is not None and like.implementation.is_pyarrow():
         typed = cast_in_arrow(typed, old.type, categories_listed(old))
     elif fitting is not None:
-        dtype = _with_categories(like, values.tolist()) if is_categorical else given.to_native().dtype
+        dtype = _with_categories(like, values.tolist(), order) if is_categorical else given.to_native().dtype
         if is_pandas and is_categorical:
             typed = typed.astype(object)  # a dictionary of Arrow takes numbers only so
         typed = typed.astype(dtype) if is_pandas else typed.cast(dtype)
@@ -348,13 +354,16 @@ def _of_one_sort(values: NDArray[Any]) -> NDArray[Any]:
     return as_texts(values)
 
 
-def _with_categories(like: Any, values: Sequence[Any]) -> Any:  # noqa: ANN401 - a type of pandas or polars
-    """Return the type of a categorical column; if it lists categories, the lacking values come after them."""
+def _with_categories(like: Any, values: Sequence[Any], order: Sequence[object]) -> Any:  # noqa: ANN401 - a type
+    """Return the type of a categorical column of pandas or polars; if it lists categories, with the lacking ones."""
     old, listed = like.to_native(), categories_of(like)
     if listed is None:
         return old.dtype
-    existing = set(listed)
-    lacking = [value for value in dict.fromkeys(values) if value not in existing]
+    existing = list(listed)
+    whole = [*existing, *(value for value in dict.fromkeys(values) if value not in existing)]
+    in_order = [level for level in order if level in whole]
+    if len(in_order) == len(whole) and [level for level in in_order if level in existing] == existing:
+        whole = in_order
     if like.implementation.is_pandas_like():
-        return old.cat.add_categories(lacking).dtype
-    return type(old.dtype)([*listed, *lacking])
+        return old.cat.set_categories(whole).dtype
+    return type(old.dtype)(whole)
