@@ -42,7 +42,7 @@ VARIANCE_OF_ONE = 0.25
 
 
 class Shape(NamedTuple):
-    """How the densities of all variables follow from their scores, see above."""
+    """Sharpness, focus and bends of all variables, see above."""
 
     sharpness: Sequence[float] | None = None
     """Factor on the scores of each variable; None for 1."""

@@ -70,8 +70,9 @@ def filled(table: Table, fillings: Fillings, model: Sequence[Column | None]) -> 
         return array_like(frame, [columns.get(j, column) for j, column in enumerate(frame.T)])
     series = []
     for j, values in columns.items():
-        order = known.levels if isinstance(known := model[j], Ordinal) else ()
-        series.append(_with_own(frame[:, j], fillings[j].where, series_like(frame[:, j], values, order)))
+        old, column = frame[:, j], model[j]
+        new = series_like(old, values, column.levels if isinstance(column, Ordinal) else ())
+        series.append(_with_own(old, fillings[j].where, new))
     whole = under_names_of((frame.with_columns(*series) if series else frame.clone()).to_native(), frame)
     if frame.implementation.is_pyarrow() and whole.schema != frame.to_native().schema:
         return whole.replace_schema_metadata()  # what pandas left there tells of the old types, and it believes it
