@@ -360,10 +360,9 @@ def _with_categories(like: Any, values: Sequence[Any], order: Sequence[object]) 
     old, listed = like.to_native(), categories_of(like)
     if listed is None:
         return old.dtype
-    existing = list(listed)
-    whole = [*existing, *(value for value in dict.fromkeys(values) if value not in existing)]
+    own, whole = list(listed), list(dict.fromkeys((*listed, *values)))
     in_order = [level for level in order if level in whole]
-    if len(in_order) == len(whole) and [level for level in in_order if level in existing] == existing:
+    if len(in_order) == len(whole) and [level for level in in_order if level in own] == own:
         whole = in_order
     if like.implementation.is_pandas_like():
         return old.cat.set_categories(whole).dtype
