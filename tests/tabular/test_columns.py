@@ -574,6 +574,22 @@ def skew(size):
     return np.random.default_rng(1).lognormal(size=size)
 
 
+@pytest.mark.parametrize("seed", range(100))
+def test_nothing_is_drawn_between_others_and_equal_errors(seed):
+    rng = np.random.default_rng(seed)
+    n, n_errors = rng.integers(60, 3000), rng.integers(1, 60)
+    rest = (rng.integers(18, 91, n), rng.normal(50, 15, n), skew(n).round(2), rng.exponential(10, n))[seed % 4]
+    error = np.round(10 ** rng.uniform(1.5, 4) * np.ptp(rest) * rng.choice([-1, 1]))
+    column = infer(np.append(rest, np.full(n_errors, error)), name="x", kind="numeric")
+    is_own_level = column.is_single[column.bin_of(np.array([error]))[0]]
+    assert is_own_level or rest.min() <= column.low < column.high <= rest.max()
+
+
+def test_a_frequent_number_beside_two_errors():
+    values = np.concatenate([[-2e6, -1e6], np.zeros(900), np.random.default_rng(0).exponential(size=100)])
+    assert infer(values, name="x").low == -1e6  # a bin of errors alone keeps one
+
+
 @pytest.mark.parametrize("decimals", [None, 2])
 @pytest.mark.parametrize("n_far", [6, 40])
 def test_no_number_is_drawn_in_a_gap(n_far, decimals):

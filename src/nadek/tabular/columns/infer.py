@@ -22,8 +22,9 @@ MOST_WORDS = 32
 OUTERMOST = 0.01
 """Part of the values at either end that bins may lump together."""
 
-FARTHEST = 20
-"""Distance from the inner edge of an outermost bin beyond which there is none: in median ones, or widths of bins."""
+FARTHEST, FARTHEST_QUARTILES, FARTHEST_RANGES = 20, 50, 10
+"""Distances from the inner edge of an outermost bin beyond which there is none: in widths of bins or in quartiles of
+the bin, whichever is farther, and in ranges of all edges."""
 
 FAR = 3
 """Distance from the frequent values, as a multiple of their range, from which on a rare one may be a typing error."""
@@ -184,12 +185,13 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
         edges = _edges(different, times, n_bins, step, gaps)
     else:
         gaps, edges = different[:0], different[1:]
-    place = np.searchsorted(edges, observed, side="right")
-    tails = _tails(observed, place, edges) if 0 < len(edges) < len(different) - 1 else None
-    if tails is not None:
-        observed = _without_far_numbers(observed, edges, tails)
+    holds_several = 0 < len(edges) < len(different) - 1
+    if holds_several:
+        observed = _without_far_numbers(observed, different, edges, gaps)
         different, times = np.unique(observed, return_counts=True)
-        place = np.searchsorted(edges, observed, side="right")
+    place = np.searchsorted(edges, observed, side="right")
+    with np.errstate(over="ignore"):
+        tails = [float(np.median(some)) for some in _outwards(observed, edges)] if holds_several else [np.inf]
     n = np.bincount(place)
     means = np.bincount(place, observed) / n
     if not np.isfinite(means).all():  # their sum is too large for floats
@@ -205,7 +207,7 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
         integer=integer,
         decimals=decimals,
         grid=grid,
-        tails=tails,
+        tails=(tails[0], tails[1]) if np.isfinite(tails).all() else None,
         cuts=_cuts(different, edges, gaps) if not integer and decimals is None and len(edges) else None,
         n_values=len(observed),
         gaps=tuple(np.searchsorted(edges, gaps).tolist()),
@@ -222,24 +224,28 @@ def _cuts(different: NDArray[np.float64], edges: NDArray[np.float64], gaps: NDAr
     return tuple(np.maximum(cuts, np.nextafter(before, np.inf)).tolist())
 
 
-def _tails(
-    observed: NDArray[np.float64], place: NDArray[np.intp], edges: NDArray[np.float64]
-) -> tuple[float, float] | None:
-    """Return `Numeric.tails`, by medians, which a few numbers far outside do not move."""
-    first, last = observed[place == 0], observed[place == len(edges)]
-    with np.errstate(over="ignore"):
-        tails = float(edges[0] - np.median(first)), float(np.median(last) - edges[-1])
-    return tails if np.isfinite(tails).all() else None
+def _outwards(numbers: NDArray[np.float64], edges: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    """Return the distances of numbers in the first and in the last bin from their inner edges."""
+    return [edges[0] - numbers[numbers < edges[0]], numbers[numbers >= edges[-1]] - edges[-1]]
 
 
 def _without_far_numbers(
-    observed: NDArray[np.float64], edges: NDArray[np.float64], tails: tuple[float, float]
+    observed: NDArray[np.float64], different: NDArray[np.float64], edges: NDArray[np.float64], gaps: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return numbers, [M], without those that lie very far out: they count as what training has not seen does."""
+    """Return numbers, [M], without those that lie very far out: they count as what training has not seen does.
+
+    The different numbers of an outermost bin say what is far, as an error that recurs may be most of its values. The
+    nearest one stays, and so does a bin beyond a gap.
+    """
+    kept = np.ones(len(observed), dtype=np.bool_)
     with np.errstate(over="ignore"):
-        width = np.median(np.diff(edges, prepend=observed.min(), append=observed.max()))
-        below, above = FARTHEST * np.maximum(tails, width)
-        return observed[(observed >= edges[0] - below) & (observed <= edges[-1] + above)]
+        width = np.median(np.diff(edges, prepend=different[0], append=different[-1]))
+        away = edges[0] - observed, observed - edges[-1]
+        most = FARTHEST_RANGES * (edges[-1] - edges[0]) or np.inf  # a single edge has no range
+        for edge, distances, some in zip(edges[[0, -1]], away, _outwards(different, edges), strict=True):
+            far = min(max(FARTHEST * width, FARTHEST_QUARTILES * float(np.quantile(some, 0.25))), most)
+            kept &= (distances <= max(far, some.min())) | (edge in gaps)
+    return observed[kept]
 
 
 def _decimals(different: NDArray[np.float64]) -> int | None:
