@@ -14,7 +14,7 @@ from nadek import NADEk, NADEkImputer
 from nadek.tabular.columns import decode, describe, encode, infer, level_names, log_density
 from nadek.tabular.columns.parsing import shown
 from nadek.tabular.csv import read_csv
-from nadek.tabular.text_cells import spelt_date
+from nadek.tabular.text_cells import Spelling, spelt_date
 from support.command import nadek, ok
 
 FIRST = np.datetime64("2023-01-01")
@@ -110,6 +110,14 @@ def test_words_of_a_file_are_dates_if_all_are(words, unit):
 def test_new_dates_are_spelt_like_the_others(like, expected):
     assert spelt_date(np.datetime64("2024-02-29T13:30:00"), like) == expected
     assert spelt_date(np.datetime64("2024-02-29"), "2020-01-01") == "2024-02-29"
+
+
+def test_new_dates_have_as_much_time_as_the_longest():
+    words, spelling = ["2024-01-01", "2024-01-02", "2024-01-03", "2024-02-01 10:30"], Spelling()
+    values = np.array(words, dtype="M8[m]")
+    spelling.add(values)
+    spelling.add_words(pa.chunked_array([words]), values, decimal_commas=False)
+    assert spelling.spelt(np.array(["2024-03-01"], dtype="M8[s]")).to_pylist() == ["2024-03-01 00:00"]
 
 
 def test_dates_without_holes_are_written_back(tmp_path):

@@ -196,6 +196,16 @@ def test_answers_taken_as_missing_are_counted(tmp_path):
     assert source.schema.kinds[0] == Categorical(levels=("Mild",))
 
 
+@pytest.mark.parametrize("name", ["Nan", "NAN", "-nan"])
+def test_a_name_like_nan_is_an_answer(name, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("name,size\n" + f"{name},1.5\nBob,NAN\nNaN,2.5\n" * 4)
+    source = opened(path)
+    assert source.schema.kinds[0] == Binary(levels=tuple(sorted(("Bob", name))))
+    assert source.x[:3].isnan().int().tolist() == [[0, 0], [0, 1], [1, 0]]  # a column of numbers has no names
+    torch.testing.assert_close(reopened(source, path), source.x, equal_nan=True)
+
+
 def test_user_missing_words_are_counted(tmp_path):
     (tmp_path / "t.csv").write_text("age,stage,id\n99,99,99\n35.5,1,2\n99.0,2,3\n")
     source = opened(tmp_path / "t.csv", Choices(missing=("99",), numeric=("age,stage",), drop=("id",)))

@@ -60,7 +60,7 @@ class SavedEstimator(BaseEstimator):
     _dropped: tuple[str, ...] = ()
     """Names of columns that were left out, beside those without a value."""
     _other_names: Sequence[str] = ()
-    """Names of columns in training, as text, where they were neither text nor numbers."""
+    """Names of columns in training, as text, where they were not all text."""
     _nameless: str | None = None
     """Name in messages of the column without one, where a folder has it."""
     _column_options: Mapping[str, Any] = MappingProxyType({})

@@ -57,21 +57,15 @@ def split_missing(
         raise TypeError("x: expected numbers, as some variables are continuous, found booleans: x.float() makes some")
     missing = x.isnan()
     values = x.masked_fill(missing, 0)
-    if levels is None or (set(levels) == {2} and knots is None):
-        bad = (values != 0) & (values != 1)
-    else:
-        bad = (values < 0) | (values > torch.tensor(levels, device=x.device) - 1)
-        if values.is_floating_point():
-            whole = values == values.floor()
-            if knots is not None:
-                whole |= torch.tensor([single is not None for single in knots], device=x.device)
-            bad |= ~whole
-    if bad.any():
-        cell = tuple(bad.nonzero()[0].tolist())
-        top = 1 if levels is None else levels[cell[-1]] - 1
+    tops = [1] * x.shape[-1] if levels is None else [n - 1 for n in levels]
+    between = [apart is not None for apart in knots or [None] * len(tops)]  # continuous: codes between levels, too
+    good = (values >= 0) & (values <= torch.tensor(tops, device=x.device))
+    if values.is_floating_point():
+        good &= (values == values.floor()) | torch.tensor(between, device=x.device)
+    if not good.all():
+        cell = tuple((~good).nonzero()[0].tolist())
+        top, place = tops[cell[-1]], (cell[0] + first_row, *cell[1:])
         expected = {0: "0", 1: "0, 1"}.get(top, f"a whole number from 0 to {top}")
-        if knots is not None and knots[cell[-1]] is not None:
-            expected = f"a number from 0 to {top}"
-        place = (cell[0] + first_row, *cell[1:])
+        expected = f"a number from 0 to {top}" if between[cell[-1]] else expected
         raise ValueError(f"expected {expected} or NaN (missing), found {x[cell].item():g} in the cell at index {place}")
     return values, missing

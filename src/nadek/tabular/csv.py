@@ -51,7 +51,8 @@ class CsvFormat:
             its cells is a value of its column. Otherwise it does if one of its cells is no number and no date, or if
             numbers stand above a table of 0 and 1.
         delimiter: what separates cells. By rule the first line names it (``sep=;``), or it is the one of comma,
-            semicolon and tab that cuts the first rows into the same number of cells; two such are an error.
+            semicolon, tab and bar that cuts the first rows into the same number of cells; two such are an error, unless
+            one of these rows has a quote.
         decimal: what stands before the decimals of a number. By rule a point, and between semicolons a comma in columns
             without points.
     """

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any, Literal
 
 import numpy as np
@@ -53,10 +54,9 @@ def number(text: str) -> float | None:
         return float(_WORDS[word])
     if "_" in word or not word.isascii():  # Python would take 18_25 for 1825, and the digits of every script
         return None
-    try:
-        return float(word)
-    except ValueError:
-        return None
+    with suppress(ValueError):
+        return None if np.isnan(value := float(word)) else value  # Nan is a name; NaN and nan are among MISSING
+    return None
 
 
 def numbers_among(words: Sequence[str]) -> list[float]:
@@ -162,7 +162,7 @@ class Spelling:
     New cells must look like them. Parts of the file are added one after the other.
 
     Attributes:
-        words: different ones of a text file, without spaces around them. Three are enough.
+        words: the three longest of a text file, without spaces around them: these tell truths and times.
         sorts: types of their values.
         has_missing: whether cells are missing.
     """
@@ -189,7 +189,7 @@ class Spelling:
         pointed = with_points(words, "numbers") if decimal_commas else words
         observed = ~is_missing(values)
         new = pc.utf8_trim_whitespace(pc.unique(pointed.filter(pa.array(observed)))).to_pylist()
-        self.words = set(sorted(self.words.union(new))[:3])
+        self.words = set(sorted(self.words.union(new), key=lambda word: (len(word), word))[-3:])
         self._decimals |= {len(plain[1]) if (plain := _DECIMALS.fullmatch(word)) else 0 for word in new}
         if decimal_commas and str not in self.sorts:
             if pointed is not words:

@@ -238,35 +238,50 @@ def series_like(like: Any, values: NDArray[Any], order: Sequence[object] = ()) -
 
     Categories that its type lacks come after its own, or where the ``order`` has them.
     """
-    values = values if like.implementation.is_pandas_like() else _of_one_sort(values)
-    given, like = like, in_plain_zone(intervals_as_text(like))
-    old, fitting = like.to_native(), _fitting(values, like)
-    is_pandas, is_categorical = like.implementation.is_pandas_like(), like.dtype in CATEGORICAL
-    if fitting is not None:
-        values = fitting
-    elif values.dtype == object and len(set(map(type, values))) > 1 and _are_numbers(values):
-        values = values.astype(np.float64)
-    plain = values.tolist() if values.dtype.kind in "OUS" and like.dtype != nw.Object else values
-    kind = nw.Object if native_type(like) == np.dtype(object) else None  # pandas would make one of datetimes
-    new = nw.new_series(like.name, plain, kind, backend=like.implementation)
-    if zone := getattr(like.dtype, "time_zone", None) if fitting is not None else None:
+    is_pandas = like.implementation.is_pandas_like()
+    values = values if is_pandas else _of_one_sort(values)
+    plain = in_plain_zone(intervals_as_text(like))
+    fitting = _fitting(values, plain)
+    new = _of_other_type(values, plain) if fitting is None else _of_same_type(fitting, plain, like, order)
+    if is_pandas and len(plain) == len(new):
+        new.index = plain.to_native().index
+    return nw.from_native(new, series_only=True).alias(like.name)
+
+
+def _of_same_type(values: NDArray[Any], plain: Any, like: Any, order: Sequence[object]) -> Any:  # noqa: ANN401
+    """Return fitting values in the type of ``like``, of which ``plain`` has text for intervals, and UTC for zones."""
+    new, old = _new_series(values, plain), plain.to_native()
+    if zone := getattr(plain.dtype, "time_zone", None):
         new = new.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
-    typed = new.to_native()
-    if fitting is not None and like.implementation.is_pyarrow():
-        typed = cast_in_arrow(typed, old.type, categories_listed(old))
-    elif fitting is not None:
-        dtype = _with_categories(like, values.tolist(), order) if is_categorical else given.to_native().dtype
-        if is_pandas and is_categorical:
-            typed = typed.astype(object)  # a dictionary of Arrow takes numbers only so
-        typed = typed.astype(dtype) if is_pandas else typed.cast(dtype)
-        has_intervals = is_categorical and given is not like
-        if has_intervals and len(dtype.categories) == len(old.cat.categories):  # others stay text
-            typed = typed.cat.rename_categories(given.to_native().cat.categories)
-    elif is_pandas and like.dtype.is_integer() and values.dtype.kind == "f":
-        typed = typed.astype((old[:0] + 0.5).dtype)  # floats of the same library: NumPy, pandas or Arrow
-    if is_pandas and len(old) == len(typed):
-        typed.index = old.index
-    return nw.from_native(typed, series_only=True).alias(like.name)
+    new = new.to_native()
+    if plain.implementation.is_pyarrow():
+        return cast_in_arrow(new, old.type, categories_listed(old))
+    is_categorical = plain.dtype in CATEGORICAL
+    dtype = _with_categories(plain, values.tolist(), order) if is_categorical else like.to_native().dtype
+    if not plain.implementation.is_pandas_like():
+        return new.cast(dtype)
+    if not is_categorical:
+        return new.astype(dtype)
+    new = new.astype(object).astype(dtype)  # a dictionary of Arrow takes numbers only so
+    if like is plain or len(dtype.categories) > len(old.cat.categories):
+        return new  # no intervals, or others among them, which stay text
+    return new.cat.rename_categories(like.to_native().cat.categories)
+
+
+def _of_other_type(values: NDArray[Any], plain: Any) -> Any:  # noqa: ANN401 - narwhals series
+    """Return values that the type of a series does not hold, as numbers where they are."""
+    if values.dtype == object and len(set(map(type, values))) > 1 and _are_numbers(values):
+        values = values.astype(np.float64)
+    new = _new_series(values, plain).to_native()
+    if plain.implementation.is_pandas_like() and plain.dtype.is_integer() and values.dtype.kind == "f":
+        return new.astype((plain.to_native()[:0] + 0.5).dtype)  # floats of the same library: NumPy, pandas or Arrow
+    return new
+
+
+def _new_series(values: NDArray[Any], like: Any) -> Any:  # noqa: ANN401 - narwhals series
+    items = values.tolist() if values.dtype.kind in "OUS" and like.dtype != nw.Object else values
+    kind = nw.Object if native_type(like) == np.dtype(object) else None  # pandas would make one of datetimes
+    return nw.new_series(like.name, items, kind, backend=like.implementation)
 
 
 def numpy_type(like: Any) -> np.dtype[Any]:  # noqa: ANN401 - narwhals series

@@ -19,8 +19,9 @@ from nadek.models.variables import ALL
 class IncrementalDecoder:
     """Compute only what the next logit needs, for rows that share one ordering.
 
-    A running sum [B, H], ``seen = c + A missing + W x_observed``, follows what is revealed. The first step adds ``W
-    fill_missing``, the steps between predict the missing variables only, the last one computes the logits asked for.
+    A running sum [B, H], ``seen = c + A missing + W x_observed``, follows what is revealed. The first step adds
+    another one, ``filled = W fill_missing``; where there is no other step, this one follows ``A missing``. The steps
+    between predict the missing variables only, the last one computes the logits asked for.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class IncrementalDecoder:
         add_(self.filled, -filled, columns)
         if self.A is not None:
             A = self.A[positions]
-            total = self.filled if self.steps == 1 else self.seen  # the smaller one, where nothing else is read
+            total = self.filled if self.steps == 1 else self.seen  # a single step reads their sum only
             total -= A.sum(0) if where is None else where.to(A.dtype) @ A
         if self.first_guess is not None:
             revealed = shown.new_ones(1, positions.stop - positions.start) if where is None else where
