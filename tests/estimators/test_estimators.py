@@ -944,6 +944,26 @@ def test_multiple_imputations_are_joint_draws(imputer):
     assert not np.array_equal(tables[0], five.transform_multiple(unknown, random_state=7)[0])
 
 
+@pytest.mark.slow
+def test_an_answer_is_drawn_before_the_questions_that_follow_from_it():
+    """Only smokers are asked how much; drawn first, that would make smokers of all, in every second table."""
+    rng = np.random.default_rng(1)
+    smokes = (rng.random(800) < 0.27).astype(float)
+    daily = np.where(smokes == 1, rng.poisson(11, 800) + 1.0, np.nan)
+    table = np.column_stack([np.where(rng.random(800) < 0.15, np.nan, smokes), daily, rng.normal(size=800)])
+    imputer = nadek.NADEkImputer(n_imputations=10, max_iter=100, random_state=0)
+    with pytest.warns(UserWarning, match="stated only beside some answers"):
+        imputer.fit(table)
+    asked = np.isnan(table[:, 0]) & np.isnan(daily)
+    expected = imputer.predict_missing_proba(table)[0][asked, 1].mean()
+    shares = [whole[asked, 0].mean() for whole in imputer.transform_multiple(table)]
+    assert max(shares) < expected + 0.1
+    assert {tuple(imputer._ordering(seed).tolist()) for seed in range(9)} == {(2, 0, 1)}
+    imputer._missing_parts = [0.15] * 3
+    assert len({tuple(imputer._ordering(seed).tolist()) for seed in range(99)}) == 6
+    assert max(whole[asked, 0].mean() for whole in imputer.transform_multiple(table)) > expected + 0.3
+
+
 def test_numbers_are_drawn_within_bins(monkeypatch):
     """Where two completions have the same bins, the numbers are not the same."""
     table = np.random.default_rng(0).normal(size=(100, 2))

@@ -13,7 +13,7 @@ from nadek.inference.orderings import in_stages
 from nadek.inference.row_random import row_keys
 from nadek.inference.sampling import complete, draws, impute, level_probabilities, sample
 from nadek.models import nade_k
-from support.models import any_order, close, every_model, frequencies, p_value, rows, with_columns
+from support.models import any_order, close, every_model, frequencies, p_value, rows, seeded, with_columns
 from zoo import build, decoders_of, orderings_of
 
 NAN = torch.nan
@@ -78,6 +78,22 @@ def test_ragged_draws_follow_their_conditionals(name, monkeypatch):
         assert p_value(frequencies(model, found.values[part])[fits.numpy()], joint[fits].exp()) > 1e-3
         along = log_prob(model, found.values[part], ordering=torch.tensor(own))
         close(found.log_probs[part].sum(1), along - joint[fits].logsumexp(0))
+
+
+def test_a_given_ordering_is_followed():
+    model = build("mixed", 6)
+    x = torch.full((20, 6), NAN, dtype=torch.float64)
+    x[:, 2] = 0
+    found = {}
+    for ordering in (torch.arange(6), torch.arange(6).flip(0), torch.arange(6).flip(0).expand(20, -1)):
+        drawn = impute(model, x, ordering=ordering, generator=seeded(3))
+        keys = row_keys(int(torch.randint(2**63 - 1, (1,), generator=seeded(3))), torch.arange(20))
+        assert torch.equal(drawn, complete(model, x, draws(model, keys), ordering).values)
+        found[ordering.ndim, int(ordering.flatten()[0])] = drawn
+    assert not torch.equal(found[1, 0], found[1, 5])
+    assert torch.equal(found[1, 5], found[2, 5])
+    with pytest.raises(ValueError, match="ordering: expected a permutation"):
+        impute(model, x, ordering=torch.zeros(6, dtype=torch.int64))
 
 
 def test_incomplete_rows_share_an_ordering(generator, monkeypatch):

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from nadek.tabular.csv import read_csv
+from nadek.tabular.encode import encode_table
 from nadek.tabular.frames import read_array, read_frame
 from nadek.tabular.learn_schema import learn_columns, learn_schema
 from nadek.tabular.missing_codes import missing_codes, missing_dates
@@ -42,6 +43,9 @@ OPTIONS = {"n_bins": 16, "categorical_features": [], "numeric_features": []}
         ([-2.5, 1, 3, -2.5], {}),
         ([1, 2, 3, 9, 9, 9], {}),  # may be an answer
         ([-99, -99, 5, 5], {}),
+        ([-30, 4, -9999, -9999, 12], {-9999: 2}),
+        ([2, 5, 7, 77, *20 * [88]], {77: 1, 88: 20}),
+        ([1200, 3400, 999999, 999999], {999999: 2}),
         ([], {}),
     ],
 )
@@ -73,6 +77,20 @@ def test_integers_with_missing_cells_and_objects():
 def test_missing_date(code, count):
     dates = np.array([code, "1960-03-01", "1999-06-02", "2005-01-01", code], dtype="M8[s]")
     assert missing_dates(dates if count else dates[:-1]) == ({np.datetime64(code): count} if count else {})
+
+
+def test_most_numbers_beyond_training_are_told():
+    """Another unit; not a few numbers, or a few rows."""
+    table = np.random.default_rng(0).normal(1000, 100, (50, 2))
+    columns = learn_columns(read_array(table), OPTIONS, keep_empty=False)
+    other = np.column_stack([table[:, 0] / 1000, np.where(np.arange(50) < 20, 9000.0, table[:, 1])])
+    told = 'most numbers lie beyond all of training: 50 in column "0", such as .* in row 1; if their unit is another'
+    with pytest.warns(UserWarning, match=told) as caught:
+        encode_table(read_array(other), columns)
+    assert [str(one.message) for one in caught if 'column "1"' in str(one.message)] == []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encode_table(read_array(other[:9]), columns)
 
 
 def test_far_dates_are_told():
@@ -136,6 +154,7 @@ def test_misspelt_answers_are_told():
             "cut": [*cut, "Premum", "Very God", "Fair"],
             "sex": [*["male", "female"] * 30, "fmale", "male", "mal"],
             "age": [*["18 to 24 years", "25 to 34 years"] * 30, "15 to 24 years", None, "25 to 34 years"],
+            "work": [*["teacher", "farmer"] * 30, "techer", "techer", None],
             "town": [*["North", "South"] * 15, *["Noth", "Sout"] * 15, "West", "East", "Wests"],
         }
     )
@@ -143,7 +162,10 @@ def test_misspelt_answers_are_told():
         assert "'Premum' (as 'Premium'), 'Very God' (as 'Very Good') in column \"cut\"" in line
         assert "'fmale' (as 'female') in column \"sex\"" in line
         assert "age" not in line
+        assert "work" not in line  # where it is so short, two are a tenth of the teachers
         assert "town" not in line
+    longer = pd.DataFrame({"work": [*["teacher", "farmer"] * 60, "techer", "techer", None]})
+    assert all("'techer' (as 'teacher')" in line for line in lines_about("spelt nearly", longer))
 
 
 def test_skipped_questions_are_told():
@@ -169,6 +191,17 @@ def test_skipped_questions_are_told():
         assert "\"clinic\" where \"town\" is 'Bern', 'Rome', 'Ulm'; if the rest skip" in line
         assert "age" not in line
         assert "rare" not in line
+
+
+@pytest.mark.parametrize("stated", ["1", "2"])
+def test_questions_that_numbers_skip_are_told(stated):
+    """Numbers ask, too, and rows in any order."""
+    rng = np.random.default_rng(0)
+    smokes = np.sort(rng.integers(1, 3, 5000))
+    daily = np.where(smokes == int(stated), rng.integers(1, 40, 5000) / 2, np.nan)
+    table = pd.DataFrame({"smokes": smokes, "daily": daily})
+    with pytest.warns(UserWarning, match=f'"daily" where "smokes" is \'{stated}\'; if the rest skip'):
+        learn_columns(read_frame(table), OPTIONS, keep_empty=False)
 
 
 @pytest.mark.parametrize("holes", [0, 0.4])

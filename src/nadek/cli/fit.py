@@ -301,8 +301,8 @@ def _show_unrelated(saved: SavedModel, x: Tensor, output: Path) -> None:
     if saved.model.config.ordering is not None:
         return
     some = x[torch.randperm(len(x), generator=torch.Generator().manual_seed(0))[:n_rows]]
-    if names := [saved.labels[j] for j in unrelated_variables(saved.model, some.to(saved.model.b.device))]:
-        line = f"{output}: the other columns tell nothing of {quoted(names)}; --drop would leave them out"
+    if unrelated := [saved.labels[j] for j in unrelated_variables(saved.model, some.to(saved.model.b.device))]:
+        line = f"{output}: the other columns tell nothing of {quoted(unrelated)}; --drop would leave them out"
         say(line, level="warning")
 
 

@@ -243,9 +243,13 @@ class NADEkBase(SavedEstimator):
         return torch.Generator(self.network_.b.device).manual_seed(seed)
 
     def _draw_missing(self, table: Table, codes: Tensor, seed: int) -> Fillings:
-        rows = ids_of(codes)
-        completed = impute(self.network_, codes, rows=rows, generator=self._generator(seed))
+        rows, generator = ids_of(codes), self._generator(seed)
+        completed = impute(self.network_, codes, ordering=self._ordering(seed), rows=rows, generator=generator)
         return self._fillings(table, codes, completed, number_uniforms(seed, rows))
+
+    def _ordering(self, seed: int) -> Int[Tensor, " D"] | None:
+        """Return the ordering of joint draws; None for one by chance."""
+        return None
 
     def _fillings(self, table: Table, codes: Tensor, completed: Tensor, uniforms: Uniforms = None) -> Fillings:
         """Return the values of missing cells, given completed codes; see `decode`."""

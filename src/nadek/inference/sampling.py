@@ -16,7 +16,7 @@ from nadek.inference.chunk_sizes import Chunk, as_chunk
 from nadek.inference.decoders.chunking import bytes_per_row, chunks
 from nadek.inference.decoders.full import Rows
 from nadek.inference.decoding import Decoded, Draw, decode_rows
-from nadek.inference.orderings import VISITED, Orderings, as_orderings, groups, in_stages, random_orderings
+from nadek.inference.orderings import VISITED, Orderings, as_ordering, as_orderings, groups, in_stages, random_orderings
 from nadek.inference.row_random import BESIDE, CHOICE, LEVEL, TURN, row_keys, uniforms
 from nadek.models.base import ConditionalModel
 from nadek.models.codes import check_codes, code_dtype
@@ -96,6 +96,7 @@ def impute(
     x: Float[Tensor, "B D"],
     *,
     share: bool = True,
+    ordering: Int[Tensor, "*rows D"] | None = None,
     chunk: Chunk = 1,
     rows: Int[Tensor, " B"] | None = None,
     generator: torch.Generator | None = None,
@@ -111,6 +112,7 @@ def impute(
         share: let all rows share a drawn ordering, which is much quicker. Completions are separate draws all the same;
             each row visits its missing cells in that order, after all observed ones. False draws an ordering for each
             row.
+        ordering: one that all rows share, or one a row, in place of drawn ones.
         chunk: draw up to so many variables at once, as if they were independent given those before.
         rows: ids of the rows, int64; None numbers them from 0. Rows that have one id get the same random numbers.
         generator: source of a seed and the ordering, on the device of ``x``.
@@ -130,7 +132,9 @@ def impute(
     """
     missing_cells(model, x)  # checks x
     keys = row_keys(_seed(x.device, generator), row_ids(x, rows))
-    if share:
+    if ordering is not None:
+        ordering = as_ordering(model, x, ordering)
+    elif share:
         ordering = random_orderings(1, model.n_variables, device=x.device, generator=generator)[0]
     else:
         ordering = orderings_of(keys, model.n_variables)

@@ -80,7 +80,7 @@ def privacy(
     """
     device = saved.model.b.device
     generator, pick = torch.Generator(device).manual_seed(seed), torch.Generator().manual_seed(seed)
-    complete = [rows[~rows.isnan().any(1)] for rows in (unseen, train)]
+    complete = [part[~part.isnan().any(1)] for part in (unseen, train)]
     for part, name in zip(complete, ("unseen", "training"), strict=True):
         if not len(part):
             raise ValueError(f"privacy: expected {name} rows without missing cells, found none")

@@ -38,8 +38,8 @@ def fillings(saved: SavedModel, batch: ModelRows, strategy: Strategy, *, seed: i
 
 def filled_columns(batch: ModelRows, new: Sequence[NDArray[Any]], *, as_words: bool = False) -> list[AnyColumn]:
     """Return a table's model columns, missing cells filled out of D arrays [N]; those of text as words if wanted."""
-    fillings = [Filling(where, one[where]) for where, one in zip(batch.missing.numpy().T, new, strict=True)]
-    columns = zip(batch.places, batch.values, fillings, batch.spellings, strict=True)
+    of_missing = [Filling(where, one[where]) for where, one in zip(batch.missing.numpy().T, new, strict=True)]
+    columns = zip(batch.places, batch.values, of_missing, batch.spellings, strict=True)
     if as_words:
         return [filled_words(batch.table, j, filling, spelling) for j, _, filling, spelling in columns]
     return [filled_column(batch.table, *column) for column in columns]

@@ -9,8 +9,8 @@ from nadek.tabular.columns.text_hints import separator_of_answers
 from nadek.tabular.encode import texts_of
 from nadek.tabular.table import Table
 
-FREQUENT = 20
-"""Least rows of an answer that another one may be a misspelling of."""
+RARE, FREQUENT = 5, 20
+"""Most rows of a misspelt answer, and how many times as many the right one has at least."""
 LETTERS = 5
 """Least letters of an answer that may be misspelt."""
 ALIKE = 0.85
@@ -26,13 +26,14 @@ def alike_levels(column: Column) -> list[str]:
 
 
 def misspelt_levels(table: Table, j: int, column: Column) -> list[str]:
-    """Return levels of a single row that are spelt nearly as frequent ones, three at most."""
+    """Return levels of few rows that are spelt nearly as frequent ones, three at most."""
     texts = {text for text in texts_of(column) if len(text) >= LETTERS and not any(map(str.isdigit, text))}
     if len(texts) < 2:
         return []
     times = Counter(value for value in table.column(j, reading="text").tolist() if value in texts)
-    frequent = [text for text, n in times.items() if n >= FREQUENT]
-    pairs = [(text, get_close_matches(text, frequent, 1, ALIKE)) for text, n in times.items() if n == 1]
+    rare = [text for text, n in times.items() if n <= RARE]
+    frequent = {n: [text for text in times if times[text] >= n * FREQUENT] for n in range(1, RARE + 1)}
+    pairs = [(text, get_close_matches(text, frequent[times[text]], 1, ALIKE)) for text in rare]
     return [f"{text!r} (as {close[0]!r})" for text, close in pairs if close][:3]
 
 

@@ -1,5 +1,6 @@
 """The one way from a table to codes, which the network sees."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,6 +18,9 @@ from nadek.tabular.text_cells import Reading, check_thousands
 from nadek.tabular.user_options import Word, without_words
 from nadek.utils.configs import naming
 from nadek.utils.warn import warn
+
+FEW = 10
+"""Least numbers of a column that most may be beyond training."""
 
 
 def encode_table(
@@ -62,6 +66,8 @@ class Doubts:
     def __init__(self) -> None:
         self._unknown: dict[str, tuple[int, str]] = {}
         self._codes: dict[str, tuple[int, str]] = {}
+        self._beyond: dict[str, tuple[int, str]] = {}
+        self._n_numbers = Counter[str]()
         self._levels: dict[str, str] = {}  # of columns without any known cell
 
     def add(self, label: str, column: Column, cells: NDArray[Any], codes: NDArray[Any], first_row: int) -> None:
@@ -72,13 +78,18 @@ class Doubts:
             self._levels.setdefault(label, f" (all of them; known are {listed(column.levels)})")
         _count(self._unknown, label, cells, is_new(cells, codes), first_row)
         if isinstance(column, Numeric) and cells.dtype.kind in "iuf":
-            _count(self._codes, label, cells, far_codes(cells.astype(np.float64), column.low, column.high), first_row)
+            numbers = cells.astype(np.float64)
+            self._n_numbers[label] += int((~np.isnan(numbers)).sum())
+            _count(self._beyond, label, cells, (numbers < column.low) | (numbers > column.high), first_row)
+            _count(self._codes, label, cells, far_codes(numbers, column.low, column.high), first_row)
 
     def warn(self, where: str) -> None:
         """Warn of each sort once."""
+        beyond = {label: one for label, one in self._beyond.items() if 2 * one[0] > self._n_numbers[label] >= FEW}
         for counts, message, remedy in (
             (self._unknown, "cells with values that the model does not know are taken as missing", ""),
             (self._codes, "these may mean missing, but are taken as numbers", "; if they do, empty their cells"),
+            (beyond, "most numbers lie beyond all of training", "; if their unit is another one, change it"),
         ):
             lines = [
                 f'{n} in column "{label}", {example}{self._levels.get(label, "")}'

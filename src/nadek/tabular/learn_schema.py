@@ -1,5 +1,6 @@
 """The columns of a training table: what they are by their values, their types, and the user's options."""
 
+import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -160,14 +161,16 @@ def learn_columns(table: Table, options: Mapping[str, Any], *, keep_empty: bool)
 def warn_of_doubts(table: Table, columns: Mapping[int, Column | None]) -> None:
     """Warn of cells that may be meant otherwise, in the columns at these places: once of each sort."""
     learnt = {f'column "{table.labels[j]}"': (j, column) for j, column in columns.items() if column is not None}
-    codes = _by_code({place: counts_of_codes(table, j, column) for place, (j, column) in learnt.items()})
-    remedy = "--missing=CODE says so" if table.where else "put NaN there"
-    _warn_of(table, codes, "these may mean missing, but are learnt as numbers", f"if they do, {remedy}")
+    codes = {place: counts_of_codes(table, j, column) for place, (j, column) in learnt.items()}
+    words = [f"{table.labels[learnt[place][0]]}={code}" for place, some in codes.items() for code in some]
+    option = shlex.quote(",".join([*words[:MOST_CODED], "..."][: len(words)]))
+    remedy = f"--missing {option} says so" if table.where else "put NaN there"
+    _warn_of(table, _by_code(codes), "these may mean missing, but are learnt as numbers", f"if they do, {remedy}")
     alike = {f"in {place}": alike_levels(column) for place, (_, column) in learnt.items()}
     message = "these differ in spaces or capital letters only, but are learnt as different answers"
     _warn_of(table, alike, message, "if they are the same, write them alike")
     misspelt = {f"in {place}": misspelt_levels(table, j, column) for place, (j, column) in learnt.items()}
-    _warn_of(table, misspelt, "these stand in one row, spelt nearly as a frequent answer", "if they mean it, write it")
+    _warn_of(table, misspelt, "these stand in few rows, spelt nearly as a frequent answer", "if they mean it, write it")
     joined = {f"in {place}": joined_answers(column) for place, (_, column) in learnt.items()}
     message = "these look like several answers at once, but each is learnt as one"
     _warn_of(table, joined, message, "str.get_dummies of pandas, with their separator, makes a column of each")

@@ -8,9 +8,9 @@ from nadek.tabular.columns.parsing import numbers_of, read_cells, shown
 from nadek.tabular.table import Table
 
 CODES = tuple(
-    frozenset({*range(10**n - 5, 10**n), *(digit * (10**n // 9) for digit in (6, 7, 8))}) for n in range(1, 6)
+    frozenset({*range(10**n - 5, 10**n), *(digit * (10**n // 9) for digit in (6, 7, 8))}) for n in range(1, 10)
 )
-"""Numbers of 1 to 5 digits that stand for "refused", "does not know" and the like: 95 to 99, 66, 77 and 88."""
+"""Numbers of 1 to 9 digits that stand for "refused", "does not know" and the like: 95 to 99, 66, 77 and 88."""
 MOST_CODES = 4
 """Codes of a column; more of them are numbers."""
 DATE_CODES = np.array(["1900-01-01", "1970-01-01", "2999-12-31", "9999-12-31"], dtype="M8[D]")
@@ -30,8 +30,9 @@ def counts_of_codes(table: Table, j: int, column: Column) -> dict[str, int]:
 def missing_codes(numbers: Float[np.ndarray, " M"]) -> dict[float, int]:
     """Return numbers that may mean missing, and how often they are there.
 
-    These are all the negative numbers, if they look like codes (see below), and the largest ones that are `CODES` of
-    as many digits, two or more, and farther from the others than these from each other. Each is there more than once.
+    These are all the negative numbers, if they look like codes (see below), and the largest and smallest ones that are
+    `CODES` of as many digits, two or more, and farther from the others than these from each other. One of them is there
+    more than once.
 
     Example:
         >>> missing_codes(np.array([70.5, -99, 81, -99])), missing_codes(np.array([-1.0, 0, 1, -1]))
@@ -39,14 +40,16 @@ def missing_codes(numbers: Float[np.ndarray, " M"]) -> dict[float, int]:
     """
     different, times = np.unique(numbers, return_counts=True)
     missing = dict[float, int]()
-    for codes in (None, *reversed(CODES[1:])):
+    outside = [[sign * code for code in codes] for codes in reversed(CODES[1:]) for sign in (-1, 1)]
+    for codes in (None, *outside):
         others = different[~np.isin(different, list(missing))]
-        is_chosen = others < 0 if codes is None else np.isin(others, list(codes))
+        is_chosen = others < 0 if codes is None else np.isin(others, codes)
         chosen, others = others[is_chosen], others[~is_chosen]
         counts = times[np.isin(different, chosen)]
-        if 0 < len(chosen) <= MOST_CODES and len(others) > 1 and counts.min() > 1:
-            is_far = chosen[0] - others[-1] > others[-1] - others[0]
-            if is_far or (codes is None and _are_negative_codes((-chosen).tolist(), others.tolist())):
+        if 0 < len(chosen) <= MOST_CODES and len(others) > 1 and counts.max() > 1:
+            distance = max(chosen[0] - others[-1], others[0] - chosen[-1])
+            is_far, below = distance > others[-1] - others[0], (-chosen).tolist()
+            if _are_negative_codes(below, others.tolist()) if codes is None else is_far:
                 missing |= dict(zip(chosen.tolist(), counts.tolist(), strict=True))
     return missing
 

@@ -34,6 +34,8 @@ ERRONEOUS = math.log(1e-5)
 """Log-density of codes that are typing errors, anywhere among the bins: a few of them must not decide."""
 ROWS = 1024
 """Smaller sets of rows are repeated, with other masks, and larger ones cut to four times as many."""
+TOGETHER = 8 * 2**20
+"""Bytes of logits of the columns that are judged together."""
 
 
 @evaluation_mode
@@ -67,52 +69,67 @@ def fit_sharpness(
     logits = torch.cat([network(x[part], missing[part])[-1] for part in parts])
     hidden = missing & validation.rows.shown
     nodes = np.cos(np.pi * (np.arange(N_NODES) + 0.5) / N_NODES)  # Chebyshev's: no wiggles between them
-    numbers = [j for j, single in enumerate(knots) if single is not None]
+    numbers = np.array([j for j, single in enumerate(knots) if single is not None])
     counted = chosen.counted
     n_effective = float(counted.sum() ** 2 / counted.square().sum())  # few heavy rows say little (Kish 1965)
     exponents = np.linspace(-1, 1, N_FACTORS)
 
-    def costs(j: int, focus: float, bend: float) -> Float[np.ndarray, " F"]:
-        where = hidden[:, j].nonzero().squeeze(1)
-        variable = torch.full_like(where, j)
-        scores, codes = variables.scores(logits[where], variable), x[where, j]
-        weight, at_nodes = validation.rows.counted[where], np.zeros(N_NODES)
+    def costs(some: Int[np.ndarray, " J"], focus: float, bend: float) -> Float[np.ndarray, "J F"]:
+        columns = torch.from_numpy(some).to(x.device)
+        where, place = hidden[:, columns].nonzero(as_tuple=True)
+        variable = columns[place]
+        scores, codes = variables.scores(logits[where], variable), x[where, variable]
+        weight, at_nodes = validation.rows.counted[where], np.zeros((N_NODES, len(some)))
         densities.focus = focus
         densities.bends.fill_(bend)
-        for place, node in enumerate(nodes):
+        for index, node in enumerate(nodes):
             densities.sharpness.fill_(MOST**node)
             log_p = variables.log_prob(scores, codes, variable)
             log_p = weight * torch.logaddexp(log_p, log_p.new_tensor(ERRONEOUS))
-            at_nodes[place] = -float(log_p.double().sum()) * n_effective / len(x)
+            at_nodes[index] = -place.bincount(log_p.double(), len(some)).cpu().numpy() * n_effective / len(x)
         return chebval(exponents, chebfit(nodes, at_nodes, N_NODES - 1))
 
+    def costs_of_all(some: Int[np.ndarray, " J"], focus: float, bend: float) -> Float[np.ndarray, "J F"]:
+        parts = chunks(len(some), len(x) * logits[:1].nbytes, TOGETHER)
+        return np.concatenate([costs(some[part], focus, bend) for part in parts])
+
     logs = exponents * math.log(MOST)
-    straight = np.array([[costs(j, focus, 0.0) for j in numbers] for focus in FOCUSES])
-    at, common, places = _most_probable(straight, logs)
-    focus, bends = FOCUSES[at], np.zeros(len(numbers))
-    for index in np.flatnonzero((logs[places] > 0) | (focus > 0)):
-        tried = [costs(numbers[index], focus, bend) + np.log1p(bend) ** 2 / (2 * BENT**2) for bend in BENDS]
-        every = np.stack([straight[at, index], *tried]) + _unlike(logs)[common]
-        best, places[index] = divmod(every.argmin(), len(logs))
-        bends[index] = (0.0, *BENDS)[best]
+    least = math.inf
+    for tried in FOCUSES:
+        found = costs_of_all(numbers, tried, 0.0)
+        total, shared, own = _most_probable(found, logs)
+        if total >= least:
+            break  # there is one valley
+        least, focus, straight, common, places = total, tried, found, shared, own
+    bends = np.zeros(len(numbers))
+    may_bend = np.flatnonzero((logs[places] > 0) | (focus > 0))
+    if len(may_bend):
+        bent = [costs_of_all(numbers[may_bend], focus, bend) + np.log1p(bend) ** 2 / (2 * BENT**2) for bend in BENDS]
+        every = np.stack([straight[may_bend], *bent], 1) + _unlike(logs)[common]
+        best, places[may_bend] = np.divmod(every.reshape(len(may_bend), -1).argmin(1), len(logs))
+        bends[may_bend] = np.array([0.0, *BENDS])[best]
     densities.focus = focus
     densities.sharpness.fill_(1)
     densities.bends.fill_(0)
     factors = (64 * MOST ** exponents[places]).round() / 64  # as any float holds them
     densities.sharpness[numbers] = torch.from_numpy(factors).to(network.b)
     densities.bends[numbers] = torch.from_numpy(bends).to(network.b)
-    sharpness, bent = (tuple(one.tolist()) for one in (densities.sharpness, densities.bends))
-    network.config = replace(network.config, sharpness=sharpness, focus=focus, bends=bent if any(bent) else None)
+    network.config = replace(
+        network.config,
+        sharpness=tuple(densities.sharpness.tolist()),
+        focus=focus,
+        bends=tuple(densities.bends.tolist()) if bends.any() else None,
+    )
 
 
 def _most_probable(
-    costs: Float[np.ndarray, "c J F"], logs: Float[np.ndarray, " F"]
-) -> tuple[int, int, Int[np.ndarray, " J"]]:
-    """Return the places of the focus, the common factor and each variable's, given the costs of all, in nats."""
-    all_costs = np.expand_dims(costs, 2) + _unlike(logs)  # [c, J, common, own]
-    total = all_costs.min(3).sum(1) + logs**2 / (2 * COMMON**2)
-    at, common = np.unravel_index(total.argmin(), total.shape)
-    return int(at), int(common), all_costs[at, :, common].argmin(1)
+    costs: Float[np.ndarray, "J F"], logs: Float[np.ndarray, " F"]
+) -> tuple[float, int, Int[np.ndarray, " J"]]:
+    """Return the least total cost, in nats, and the places of the common factor and each variable's."""
+    all_costs = np.expand_dims(costs, 1) + _unlike(logs)  # [J, common, own]
+    total = all_costs.min(2).sum(0) + logs**2 / (2 * COMMON**2)
+    common = int(total.argmin())
+    return float(total[common]), common, all_costs[:, common].argmin(1)
 
 
 def _unlike(logs: Float[np.ndarray, " F"]) -> Float[np.ndarray, "F F"]:

@@ -143,7 +143,10 @@ def fit(
 
 @dataclass
 class _Run:
-    """A run in progress: model, optimizer, average, best weights and history."""
+    """A run in progress: model, optimizer, average, best weights and history.
+
+    Before there are best weights, ``last_good`` are those before the last epoch: the newest have not shown their cost.
+    """
 
     model: ConditionalModel
     config: TrainingConfig
@@ -208,7 +211,7 @@ class _Run:
         self._check_diverged(number, [*train, *(validation or self._check_costs(number))], weights)
         if validation is not None:
             self._update_best(validation[-1])
-        self.last_good = before  # the new weights have not shown their cost yet
+        self.last_good = before
         self.seconds = clock()
         numbers = (number + 1, len(self.plans))
         self.history.append(Epoch(*numbers, plan.phase.objective, train, validation, self.best_cost, self.seconds))
