@@ -93,6 +93,14 @@ def test_most_numbers_beyond_training_are_told():
         encode_table(read_array(other[:9]), columns)
 
 
+def test_lone_fractions_are_told():
+    counts = np.random.default_rng(0).poisson(30, (400, 4)).astype(float)
+    counts[5, 0], counts[7, 0], counts[:9, 1], counts[:, 2] = 3.2, 12.5, 0.5, counts[:, 2] + 0.5
+    told = 'hardly another number of these columns has a fraction, .* ones have: 3.2, 12.5 in column "0"; if they are'
+    with pytest.warns(UserWarning, match=told):
+        learn_columns(read_array(counts), OPTIONS, keep_empty=False)
+
+
 def test_far_dates_are_told():
     table = read_frame(
         pd.DataFrame({"end": pd.to_datetime(["2020-01-01", "2020-01-05", "2021-01-01", *2 * ["1900-01-01"]])})

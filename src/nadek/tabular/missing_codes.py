@@ -1,10 +1,10 @@
-"""Numbers and dates that may stand for missing cells, such as -99 among ages."""
+"""Numbers and dates that may stand for missing cells, such as -99 among ages, and slips such as 3.2 among counts."""
 
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
 from nadek.tabular.columns import Column, Numeric
-from nadek.tabular.columns.parsing import numbers_of, read_cells, shown
+from nadek.tabular.columns.parsing import Cells, Sort, numbers_of, read_cells, shown
 from nadek.tabular.table import Table
 
 CODES = tuple(
@@ -13,6 +13,8 @@ CODES = tuple(
 """Numbers of 1 to 9 digits that stand for "refused", "does not know" and the like: 95 to 99, 66, 77 and 88."""
 MOST_CODES = 4
 """Codes of a column; more of them are numbers."""
+MOST_BROKEN = 3
+"""Slips of a column of whole numbers; more of them are numbers."""
 DATE_CODES = np.array(["1900-01-01", "1970-01-01", "2999-12-31", "9999-12-31"], dtype="M8[D]")
 
 
@@ -20,11 +22,25 @@ def counts_of_codes(table: Table, j: int, column: Column) -> dict[str, int]:
     """Return the numbers or dates of a training column that may mean missing, with their numbers of cells."""
     if not isinstance(column, Numeric):
         return {}
-    label, is_date = table.labels[j], column.unit is not None
-    values = table.column(j, reading="numbers")
-    cells = read_cells(values, name=label, expected_sort="dates" if is_date else "numbers")
-    codes = missing_dates(cells.values) if is_date else missing_codes(numbers_of(cells, name=label))
+    cells = _training_cells(table, j, column)
+    codes = (
+        missing_codes(numbers_of(cells, name=table.labels[j])) if column.unit is None else missing_dates(cells.values)
+    )
     return {shown(code): count for code, count in codes.items()}
+
+
+def lone_fractions(table: Table, j: int, column: Column) -> list[str]:
+    """Return numbers with a fraction, of a training column in which hardly another one has any."""
+    if not isinstance(column, Numeric) or column.unit is not None or column.integer:
+        return []
+    numbers = numbers_of(_training_cells(table, j, column), name=table.labels[j])
+    broken = numbers[numbers != np.floor(numbers)]
+    return [shown(number) for number in broken] if len(broken) <= min(MOST_BROKEN, len(numbers) / 100) else []
+
+
+def _training_cells(table: Table, j: int, column: Numeric) -> Cells:
+    sort: Sort = "numbers" if column.unit is None else "dates"
+    return read_cells(table.column(j, reading="numbers"), name=table.labels[j], expected_sort=sort)
 
 
 def missing_codes(numbers: Float[np.ndarray, " M"]) -> dict[float, int]:

@@ -96,11 +96,11 @@ def fit_sharpness(
     logs = exponents * math.log(MOST)
     least = math.inf
     for tried in FOCUSES:
-        found = costs_of_all(numbers, tried, 0.0)
-        total, shared, own = _most_probable(found, logs)
+        curves = costs_of_all(numbers, tried, 0.0)
+        total, shared, own = _most_probable(curves, logs)
         if total >= least:
             break  # there is one valley
-        least, focus, straight, common, places = total, tried, found, shared, own
+        least, focus, straight, common, places = total, tried, curves, shared, own
     bends = np.zeros(len(numbers))
     may_bend = np.flatnonzero((logs[places] > 0) | (focus > 0))
     if len(may_bend):
