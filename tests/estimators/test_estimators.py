@@ -1171,7 +1171,7 @@ def test_rare_counts_can_be_declared_numbers():
     for which in (["children"], [0], [True, False]):
         model = nadek.NADEk(**QUICK, numeric_features=which).fit(table)
         assert [type(column) for column in model.columns_] == [Numeric, Binary]
-        assert np.isfinite(model.score_samples(table.assign(children=2))).all()
+        assert np.isfinite(model.score_samples(table[:9].assign(children=2))).all()
     with pytest.raises(ValueError, match="numeric_features: found 'child', expected one of the columns"):
         nadek.NADEk(**QUICK, numeric_features=["child"]).fit(table)
     told = r'^column "children": expected one kind, found it in categorical_features and in numeric_features$'

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from nadek.tabular.columns import Column, level_names, n_levels
+from nadek.tabular.columns import Column, Numeric, level_names, n_levels
 from nadek.tabular.columns.parsing import listed
 from nadek.tabular.encode import Doubts, encode_table
 from nadek.tabular.table import Table
@@ -31,7 +31,8 @@ def skipped_columns(table: Table, columns: Mapping[int, Column | None]) -> dict[
         has_level = (np.rint(codes) == np.arange(n_levels(question))).astype(np.float32)  # numbers by their knots
         n = has_level.sum(0)
         parts = (has_level.T @ stated)[n >= LEAST_ROWS] / n[n >= LEAST_ROWS, None]
-        levels = [level for level, rows in zip(level_names(question), n, strict=True) if rows >= LEAST_ROWS]
+        names = level_names(question) if isinstance(question, Numeric) else question.levels
+        levels = [level for level, rows in zip(names, n, strict=True) if rows >= LEAST_ROWS]
         is_beside, is_skipped = parts >= STATED, parts <= SKIPPED
         follows = is_beside.any(0) & is_skipped.any(0) & (is_beside | is_skipped).all(0)
         for i in follows.nonzero()[0].tolist():
