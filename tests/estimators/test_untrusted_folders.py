@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from nadek import NADEk
+from nadek import NADEk, NADEkImputer
 from support.damage import edit
 
 
@@ -22,6 +22,19 @@ def test_odd_entries_are_errors_with_name(key, value, folder):
     edit(folder / "model" / "metrics.json", lambda metrics: metrics["estimator"].update({key: value}))
     with pytest.raises(ValueError, match=f"{folder}"):
         NADEk.load(folder / "model")
+
+
+@pytest.mark.parametrize("parts", ["x", [0.5], [{}, 0.1], 7])
+def test_odd_parts_are_errors_with_name(parts, folder):
+    edit(folder / "model" / "metrics.json", lambda metrics: metrics["estimator"].update(missing_parts=parts))
+    with pytest.raises(ValueError, match=f"{folder}"):
+        NADEkImputer.load(folder / "model")
+
+
+def test_folders_that_only_name_incomplete_columns_are_read(folder):
+    edit(folder / "model" / "metrics.json", lambda metrics: metrics["estimator"].update(with_holes=[1]))
+    imputer = NADEkImputer.load(folder / "model").set_params(add_indicator=True)
+    assert imputer.get_feature_names_out().tolist() == ["word", "number", "missingindicator_number"]
 
 
 def test_unknown_container_is_refused(folder):

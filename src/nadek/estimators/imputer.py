@@ -64,7 +64,7 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
     _purpose = "imputation"
     _accepts_empty_columns = True
 
-    _missing_parts: list[float]
+    _missing_parts: NDArray[np.float64]
     """How much of each column training lacked; 1 where a folder only says that cells were missing, or nothing."""
 
     def __init__(
@@ -112,7 +112,7 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
         with self._all_or_nothing():
             table, _ = self._fit(X, X_val, sample_weight)
             here = _missing_parts(table)
-            self._missing_parts = here if before is None else list(map(max, before, here))
+            self._missing_parts = here if before is None else np.maximum(before, here)
         empty = self._empty_columns()
         if late := [table.labels[j] for j in empty if not table.is_missing(j).all()]:
             message = "columns without any value in the first fit are not learnt by warm_start"
@@ -198,11 +198,12 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
             _check_flags(table, _with_holes(_missing_parts(table)))
 
     def _extra(self) -> dict[str, Any]:
-        return {"missing_parts": self._missing_parts}
+        return {"missing_parts": self._missing_parts.tolist()}
 
     def _set_extra(self, extra: Mapping[str, Any]) -> None:
         incomplete = extra.get("with_holes", range(self.n_features_in_))  # what folders said before
-        self._missing_parts = extra.get("missing_parts", [float(j in incomplete) for j in range(self.n_features_in_)])
+        parts = extra.get("missing_parts", [j in incomplete for j in range(self.n_features_in_)])
+        self._missing_parts = np.array(parts, dtype=np.float64).reshape(self.n_features_in_)
 
     def _ordering(self, seed: int) -> Int[Tensor, " D"]:
         """Return an ordering by chance, but that columns come later by each tenth of them that training lacked.
@@ -210,7 +211,7 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
         Only smokers are asked how much they smoke: so whether they do has to be drawn first. It is the order of the
         factors of a likelihood where cells are missing in a monotone pattern (Rubin 1974).
         """
-        tenths = torch.tensor([self._missing_parts[j] * 10 // 1 for j, _ in self._nonempty_columns()])
+        tenths = torch.from_numpy(self._missing_parts[[j for j, _ in self._nonempty_columns()]] * 10 // 1)
         return (tenths + torch.rand(len(tenths), generator=torch.Generator().manual_seed(seed))).argsort()
 
     def _summary(self, table: Table, j: int, column: Column) -> Filler:
@@ -253,12 +254,12 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
         return _with_holes(self._missing_parts) if self.add_indicator else []
 
 
-def _missing_parts(table: Table) -> list[float]:
-    return [float(table.is_missing(j).mean()) for j in range(len(table.cells))]
+def _missing_parts(table: Table) -> NDArray[np.float64]:
+    return np.array([table.is_missing(j).mean() for j in range(len(table.cells))])
 
 
-def _with_holes(parts: Sequence[float]) -> list[int]:
-    return [j for j, part in enumerate(parts) if part]
+def _with_holes(parts: NDArray[np.float64]) -> list[int]:
+    return np.flatnonzero(parts).tolist()
 
 
 def _check_flags(table: Table, flags: Sequence[int]) -> None:

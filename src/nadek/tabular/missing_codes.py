@@ -22,10 +22,8 @@ def counts_of_codes(table: Table, j: int, column: Column) -> dict[str, int]:
     """Return the numbers or dates of a training column that may mean missing, with their numbers of cells."""
     if not isinstance(column, Numeric):
         return {}
-    cells = _training_cells(table, j, column)
-    codes = (
-        missing_codes(numbers_of(cells, name=table.labels[j])) if column.unit is None else missing_dates(cells.values)
-    )
+    cells, label = _training_cells(table, j, column), table.labels[j]
+    codes = missing_dates(cells.values) if column.unit else missing_codes(numbers_of(cells, name=label))
     return {shown(code): count for code, count in codes.items()}
 
 
@@ -39,7 +37,7 @@ def lone_fractions(table: Table, j: int, column: Column) -> list[str]:
 
 
 def _training_cells(table: Table, j: int, column: Numeric) -> Cells:
-    sort: Sort = "numbers" if column.unit is None else "dates"
+    sort: Sort = "dates" if column.unit else "numbers"
     return read_cells(table.column(j, reading="numbers"), name=table.labels[j], expected_sort=sort)
 
 
