@@ -1,6 +1,8 @@
 """Files of tables: what the columns of a table are told to be, what is asked, and values in and out of a model."""
 
 import re
+import shlex
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -210,6 +212,19 @@ def test_user_missing_words_are_counted(tmp_path):
     (tmp_path / "t.csv").write_text("age,stage,id\n99,99,99\n35.5,1,2\n99.0,2,3\n")
     source = opened(tmp_path / "t.csv", Choices(missing=("99",), numeric=("age,stage",), drop=("id",)))
     assert source.word_counts == (WordCount("99", {"age": 2, "stage": 1}, declared=True),)
+
+
+def test_an_offered_word_empties_its_column_only(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "age,my q,cigs\n" + "98,98,98\n" * 2 + "".join(f"{age},{age % 5},{age % 9}\n" for age in range(20, 99))
+    )
+    numbers = Choices(numeric=("age,my q,cigs",))
+    with pytest.warns(UserWarning, match="these may mean missing") as caught:
+        opened(path, numbers)
+    offered = shlex.split(str(caught[0].message).partition("--missing ")[2])[0]
+    assert offered == "my q=98,cigs=98"
+    assert opened(path, replace(numbers, missing=(offered,))).x.isnan().sum(0).tolist() == [0, 2, 2]
 
 
 def test_kept_words_are_answers_in_text(tmp_path):
