@@ -958,9 +958,9 @@ def test_an_answer_is_drawn_before_the_questions_that_follow_from_it():
     expected = imputer.predict_missing_proba(table)[0][asked, 1].mean()
     shares = [whole[asked, 0].mean() for whole in imputer.transform_multiple(table)]
     assert max(shares) < expected + 0.1
-    assert {tuple(imputer._ordering(seed).tolist()) for seed in range(9)} == {(2, 0, 1)}
+    assert {tuple(imputer._order_of_draws(seed).tolist()) for seed in range(9)} == {(2, 0, 1)}
     imputer._missing_parts = np.full(3, 0.15)
-    assert len({tuple(imputer._ordering(seed).tolist()) for seed in range(99)}) == 6
+    assert len({tuple(imputer._order_of_draws(seed).tolist()) for seed in range(99)}) == 6
     assert max(whole[asked, 0].mean() for whole in imputer.transform_multiple(table)) > expected + 0.3
 
 

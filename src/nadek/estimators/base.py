@@ -244,10 +244,10 @@ class NADEkBase(SavedEstimator):
 
     def _draw_missing(self, table: Table, codes: Tensor, seed: int) -> Fillings:
         rows, generator = ids_of(codes), self._generator(seed)
-        completed = impute(self.network_, codes, ordering=self._ordering(seed), rows=rows, generator=generator)
+        completed = impute(self.network_, codes, ordering=self._order_of_draws(seed), rows=rows, generator=generator)
         return self._fillings(table, codes, completed, number_uniforms(seed, rows))
 
-    def _ordering(self, seed: int) -> Int[Tensor, " D"] | None:
+    def _order_of_draws(self, seed: int) -> Int[Tensor, " D"] | None:
         """Return the ordering of joint draws; None for one by chance."""
         return None
 

@@ -205,7 +205,7 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
         parts = extra.get("missing_parts", [j in incomplete for j in range(self.n_features_in_)])
         self._missing_parts = np.array(parts, dtype=np.float64).reshape(self.n_features_in_)
 
-    def _ordering(self, seed: int) -> Int[Tensor, " D"]:
+    def _order_of_draws(self, seed: int) -> Int[Tensor, " D"]:
         """Return an ordering by chance, but that columns come later by each tenth of them that training lacked.
 
         Only smokers are asked how much they smoke: so whether they do has to be drawn first. It is the order of the

@@ -31,9 +31,8 @@ def misspelt_levels(table: Table, j: int, column: Column) -> list[str]:
     if len(texts) < 2:
         return []
     times = Counter(value for value in table.column(j, reading="text").tolist() if value in texts)
-    rare = [text for text, n in times.items() if n <= RARE]
     frequent = {n: [text for text in times if times[text] >= n * FREQUENT] for n in range(1, RARE + 1)}
-    pairs = [(text, get_close_matches(text, frequent[times[text]], 1, ALIKE)) for text in rare]
+    pairs = [(text, get_close_matches(text, frequent[n], 1, ALIKE)) for text, n in times.items() if n <= RARE]
     return [f"{text!r} (as {close[0]!r})" for text, close in pairs if close][:3]
 
 

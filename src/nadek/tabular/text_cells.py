@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from typing import Any, Literal
 
 import numpy as np
@@ -54,9 +53,11 @@ def number(text: str) -> float | None:
         return float(_WORDS[word])
     if "_" in word or not word.isascii():  # Python would take 18_25 for 1825, and the digits of every script
         return None
-    with suppress(ValueError):
-        return None if np.isnan(value := float(word)) else value  # Nan is a name; NaN and nan are among MISSING
-    return None
+    try:
+        value = float(word)
+    except ValueError:
+        return None
+    return None if np.isnan(value) else value  # Nan is a name; NaN and nan are among MISSING
 
 
 def numbers_among(words: Sequence[str]) -> list[float]:

@@ -90,8 +90,7 @@ def fit_sharpness(
         return chebval(exponents, chebfit(nodes, at_nodes, N_NODES - 1))
 
     def costs_of_all(some: Int[np.ndarray, " J"], focus: float, bend: float) -> Float[np.ndarray, "J F"]:
-        parts = chunks(len(some), len(x) * logits[:1].nbytes, TOGETHER)
-        return np.concatenate([costs(some[part], focus, bend) for part in parts])
+        return np.concatenate([costs(some[part], focus, bend) for part in chunks(len(some), logits.nbytes, TOGETHER)])
 
     logs = exponents * math.log(MOST)
     least = math.inf
