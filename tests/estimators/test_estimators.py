@@ -10,6 +10,7 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from itertools import product
+from pathlib import Path
 from unittest.mock import Mock
 
 import joblib
@@ -1811,6 +1812,9 @@ def test_torch_model_is_loaded(tmp_path, copies):
         (pd.DataFrame({"a": [1, 2]})[:0], ValueError, r"0 sample\(s\)"),
         (pd.DataFrame([[0, 1]], columns=["a", "a"]), ValueError, "^expected each column name once.*'a' 2 times"),
         (pd.DataFrame({"long": pd.to_timedelta(["3 days"])}), ValueError, '^column "long": expected text, numbers'),
+        ("people.csv", TypeError, "found the path 'people.csv': read it first, as with pandas.read_csv$"),
+        (Path("people.csv"), TypeError, "found the path 'people.csv'"),
+        ({"a": [0, 1]}, TypeError, r"found a dictionary: pandas.DataFrame\(X\) makes one"),
         (pl.DataFrame({"a": [0, 1]}).lazy(), TypeError, r"call collect\(\) on it"),
         (narwhals.from_native(pl.DataFrame({"a": [0, 1]})).lazy(), TypeError, r"call collect\(\) on it"),
         (nw.from_native(pd.DataFrame({"a": [0, 1]})).lazy(), TypeError, r"call collect\(\) on it"),

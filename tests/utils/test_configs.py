@@ -250,7 +250,10 @@ def test_options_are_converted_as_those_of_files():
         ({"flag": "yes"}, "flag: expected true or false, found 'yes'"),
         ({"word": 1}, "word: expected a text, found 1"),
         ({"two": 5}, "two: expected a list, found 5"),
-        ({"core": "deep"}, "core: expected a table of options, found 'deep'"),
+        (
+            {"core": "deep"},
+            "core: expected a table of options, found 'deep' (in Python, one of DeepConfig, ResidualConfig)",
+        ),
         ({"core": {"kind": "shallow"}}, "core.kind: expected one of deep, residual, found 'shallow'"),
         ({"core": AlternatingConfig()}, "core: expected a table of options, found AlternatingConfig("),
     ],

@@ -3,7 +3,8 @@
 A frame of narwhals is the one that it wraps.
 """
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -27,6 +28,10 @@ UNDERSTOOD = (nw.Object, nw.Unknown, nw.String, nw.Boolean, *CATEGORICAL)
 def plain_table(X: MatrixLike) -> Any:  # noqa: ANN401 - a native frame or something like an array
     """Return what is to be read: a native frame, a dense array without a mask, or X itself."""
     native: Any = nw.to_native(X, pass_through=True)
+    if isinstance(native, str | os.PathLike):
+        raise TypeError(f"expected a table, found the path {str(native)!r}: read it first, as with pandas.read_csv")
+    if isinstance(native, Mapping):
+        raise TypeError("expected a table, found a dictionary: pandas.DataFrame(X) makes one of its columns")
     if isinstance(X, LazyFrame) or nw.dependencies.is_polars_lazyframe(native):
         raise TypeError("expected a table with its rows at hand, found a lazy frame: call collect() on it")
     arrow = nw.dependencies.get_pyarrow()

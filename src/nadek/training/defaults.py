@@ -97,23 +97,19 @@ def defaults(
         (144, 400, 100)
     """
     imputation, small = purpose == "imputation", n_rows < SMALL_TABLE
-    adaptive = imputation and small and epochs is None
     if width is None:
-        is_narrow = imputation and (small or effort != "thorough")
-        narrowing = 1 if knots or not small else 2
-        a_variable = NARROW_VARIABLE if imputation and small and not knots else A_VARIABLE
-        width = _width(n_rows, levels, knots, narrowing if is_narrow else A_COLUMN, a_variable)
+        width = _width(n_rows, levels, knots, purpose, effort)
     if steps is None:
         steps = STEPS_OF_NUMBERS if imputation and knots else STEPS
-    dropout = DROPOUT if small else 0.0
     factors = _factors(levels, ordinal)
-    decay = WEIGHT_DECAY if factors is None else max(WEIGHT_DECAY, min(MOST_DECAY, GUESS_DECAY / n_rows))
     model = ModelConfig(
         n_variables=len(levels),
         levels=None if set(levels) == {2} and knots is None else tuple(levels),
         ordinal=tuple(ordinal) or None,
         knots=None if knots is None else tuple(single if single is None else tuple(single) for single in knots),
-        core=ResidualConfig(width=width, blocks=BLOCKS, carry=True, activation="gelu", dropout=dropout),
+        core=ResidualConfig(
+            width=width, blocks=BLOCKS, carry=True, activation="gelu", dropout=DROPOUT if small else 0.0
+        ),
         steps=steps,
         fill="zero",
         factors=factors,
@@ -121,36 +117,21 @@ def defaults(
         number_trust=NUMBER_TRUST if factors else None,
         mask_input=True,
     )
-    fine, coarse, coarse_from, between, n_read = FINE, COARSE, LARGE_TABLE, ROWS_BETWEEN, ROWS_DENSITY
-    if imputation:
-        fine, coarse, coarse_from, between = IMPUTATION, COARSE_IMPUTATION, SMALL_TABLE, 4 * ROWS_BETWEEN
-        n_read = min(2 * ROWS_IMPUTATION, max(ROWS_IMPUTATION, ROWS_A_COLUMN * len(levels)))
-    default_batch_size, learning_rate = coarse if n_rows >= coarse_from else fine
-    if not imputation:  # no small rest: a step takes as long with few rows
-        default_batch_size = math.ceil(n_rows / max(1, round(n_rows / default_batch_size)))
-    length = EFFORTS[effort]
-    most, least = round(length * MAX_EPOCHS), max(2, round(length * MIN_EPOCHS))
-    if epochs is None:
-        epochs = min(most, max(least, round(length * n_read / n_rows)))
-    masks: MaskLaw | None = "holes" if imputation else None
-    chosen = _phases(epochs, steps, masks if small else "holes", masks)
-    n_levels = 2 * len(levels) if knots else sum(levels)
-    anneal = min(ANNEAL[1], max(ANNEAL[0], n_levels / ANNEAL_LEVELS)) if adaptive else None
-    if anneal is not None:
-        falling = replace(chosen[-1], epochs=math.ceil(anneal * most))
-        chosen, between = (replace(falling, epochs=most, steps=1), falling), ROWS_BETWEEN // 2
-    every = max(1, min(between // n_rows, epochs // 10))
-    training = TrainingConfig(
-        phases=chosen,
+    usual_batch_size, learning_rate = _pace(n_rows, purpose)
+    decay = WEIGHT_DECAY if factors is None else max(WEIGHT_DECAY, min(MOST_DECAY, GUESS_DECAY / n_rows))
+    usual_epochs = _epochs(n_rows, len(levels), purpose, EFFORTS[effort])
+    if imputation and small and epochs is None:
+        n_levels = 2 * len(levels) if knots else sum(levels)
+        training = _by_validation(n_rows, n_levels, usual_epochs, EFFORTS[effort])
+    else:
+        training = _fixed(n_rows, usual_epochs if epochs is None else epochs, steps, purpose)
+    return model, replace(
+        training,
         optimizer=AdamW(lr=learning_rate, weight_decay=decay),
-        batch_size=default_batch_size if batch_size is None else batch_size,
+        batch_size=usual_batch_size if batch_size is None else batch_size,
         precision="bfloat16" if width >= BFLOAT16_WIDTH else "float32",
-        patience=max(5, round(PATIENCE * epochs / every)),
-        validate_every=every,
-        anneal=anneal,
         missing="use" if imputation else "complete",
     )
-    return model, training
 
 
 def _factors(levels: Sequence[int], ordinal: Sequence[int]) -> int | None:
@@ -160,23 +141,66 @@ def _factors(levels: Sequence[int], ordinal: Sequence[int]) -> int | None:
     return min(FACTORS, n_features) if ordered else None
 
 
-def _width(n_rows: int, levels: Sequence[int], knots: Knots, a_column: int, a_variable: int) -> int:
+def _width(n_rows: int, levels: Sequence[int], knots: Knots, purpose: Purpose, effort: Effort) -> int:
     """Return the width, a multiple of 16: narrower for few rows, or few variables or columns with so many units each.
 
     A number counts as four levels, however many knots it has: they learn together.
     """
+    imputation, small = purpose == "imputation", n_rows < SMALL_TABLE
+    a_column, a_variable = A_COLUMN, A_VARIABLE
+    if imputation and (small or effort != "thorough"):
+        a_column = 1 if knots or not small else 2
+    if imputation and small and not knots:
+        a_variable = NARROW_VARIABLE
     kinds = zip(levels, knots or [None] * len(levels), strict=True)
     columns = sum(8 if single is not None else 1 if n == 2 else 2 * n for n, single in kinds)
     width = min(WIDTH, a_variable * len(levels), 8 * math.sqrt(n_rows), 64 + a_column * columns)
     return max(16, 16 * int(width / 16))
 
 
-def _phases(epochs: int, steps: int, first_masks: MaskLaw | None, masks: MaskLaw | None) -> tuple[Phase, ...]:
-    """Return the default phases: the cost after one step, then after all.
+def _pace(n_rows: int, purpose: Purpose) -> tuple[int, float]:
+    """Return batch size and learning rate."""
+    if purpose == "imputation":
+        return IMPUTATION if n_rows < SMALL_TABLE else COARSE_IMPUTATION
+    batch_size, learning_rate = FINE if n_rows < LARGE_TABLE else COARSE
+    n_batches = max(1, round(n_rows / batch_size))
+    return math.ceil(n_rows / n_batches), learning_rate  # no small rest: a step takes as long with few rows
+
+
+def _epochs(n_rows: int, n_variables: int, purpose: Purpose, length: float) -> int:
+    """Return the number of epochs that reads the usual number of rows."""
+    n_read = ROWS_DENSITY
+    if purpose == "imputation":
+        n_read = min(2 * ROWS_IMPUTATION, max(ROWS_IMPUTATION, ROWS_A_COLUMN * n_variables))
+    most, least = round(length * MAX_EPOCHS), max(2, round(length * MIN_EPOCHS))
+    return min(most, max(least, round(length * n_read / n_rows)))
+
+
+def _fixed(n_rows: int, epochs: int, steps: int, purpose: Purpose) -> TrainingConfig:
+    """Return phases of a given length: the cost after one step, then after all.
 
     The first phase costs a part of the time and, on validation rows, next to no quality. It takes half of the epochs
-    with three steps, two thirds with two. ``first_masks`` and ``masks`` are the laws of the two.
+    with three steps, two thirds with two.
     """
+    last_masks: MaskLaw | None = "holes" if purpose == "imputation" else None
+    first_masks = last_masks if n_rows < SMALL_TABLE else "holes"
     first = 2 * epochs // (steps + 1) if steps > 1 else 0
-    last = Phase(epochs=epochs - first, masks=masks)
-    return (Phase(epochs=first, steps=1, masks=first_masks), last) if first else (last,)
+    last = Phase(epochs=epochs - first, masks=last_masks)
+    phases = (Phase(epochs=first, steps=1, masks=first_masks), last) if first else (last,)
+    between = ROWS_BETWEEN * (4 if purpose == "imputation" else 1)
+    return _validated(TrainingConfig(phases=phases), n_rows, epochs, between)
+
+
+def _by_validation(n_rows: int, n_levels: int, epochs: int, length: float) -> TrainingConfig:
+    """Return phases whose length validation chooses: the cost after one step at the full rate, then after all."""
+    most = round(length * MAX_EPOCHS)
+    anneal = min(ANNEAL[1], max(ANNEAL[0], n_levels / ANNEAL_LEVELS))
+    falling = Phase(epochs=math.ceil(anneal * most), masks="holes")
+    phases = (replace(falling, epochs=most, steps=1), falling)
+    return _validated(TrainingConfig(phases=phases, anneal=anneal), n_rows, epochs, ROWS_BETWEEN // 2)
+
+
+def _validated(training: TrainingConfig, n_rows: int, epochs: int, between: int) -> TrainingConfig:
+    """Return a training with validations at least so many rows apart, at most ten times, and early stopping."""
+    every = max(1, min(between // n_rows, epochs // 10))
+    return replace(training, validate_every=every, patience=max(5, round(PATIENCE * epochs / every)))
