@@ -1292,6 +1292,15 @@ def test_automatic_threshold_flags_one_in_twenty(detector, copies):
         assert detector._threshold(codes, within, held_out) == pytest.approx(np.sort(scores[held_out])[rank])
 
 
+def test_gross_errors_leave_the_automatic_threshold_alone(detector, copies):
+    codes, within = torch.as_tensor(copies), np.random.default_rng(0).normal(size=copies.shape)
+    usual = detector._threshold(codes, within, np.arange(2, 40))
+    within[:2, 0] -= 1000.0
+    assert detector._threshold(codes, within, np.arange(40)) == usual
+    within[:8, 0] -= 1000.0  # so many are no errors
+    assert detector._threshold(codes, within, np.arange(40)) < usual - 500
+
+
 @pytest.mark.parametrize("spread", [1.0, 6.0])
 def test_empty_row_is_no_outlier(spread):
     table = np.exp(spread * np.random.default_rng(0).standard_normal((300, 2)))

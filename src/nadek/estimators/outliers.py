@@ -1,5 +1,6 @@
 """`NADEkOutlierDetector`: improbable rows."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -21,6 +22,9 @@ from nadek.utils.configs import check_number
 UNUSUAL = 0.05
 """With contamination "auto": part of new rows like the training rows below the threshold."""
 
+APART = 10
+"""A score so many times as far below the median as the lower quartile, and so many nats, is that of a gross error."""
+
 MOST_SCORED = 5000
 """Training rows that the threshold is computed from, at most."""
 
@@ -35,8 +39,9 @@ class NADEkOutlierDetector(OutlierMixin, CellAnswers):
 
     Args:
         contamination: the part of the training rows (of a random 5,000, where there are more) below the threshold, in
-            (0, 0.5]; "auto" expects 5 % of new rows below it, by the rows held out in training. The lowest of fewer
-            than 19 such rows is the threshold: one in 10 new rows is below the lowest of 9.
+            (0, 0.5]; "auto" expects 5 % of new rows below it, by the rows held out in training. Up to a twentieth of
+            these is left out where they lie far below the others, as gross errors do. The lowest of fewer than 19 such
+            rows is the threshold: one in 10 new rows is below the lowest of 9.
         n_orderings: orderings that log-probabilities are mixed over.
         {shared options}
 
@@ -133,6 +138,14 @@ class NADEkOutlierDetector(OutlierMixin, CellAnswers):
         part = UNUSUAL if automatic else float(self.contamination)
         rows = held_out if automatic and len(held_out) else np.flatnonzero((~codes.isnan()).any(1).cpu().numpy())
         some = np.sort(np.random.default_rng(self._seed).permutation(rows)[:MOST_SCORED])
-        # "weibull" is the expectation over new rows, "linear" counts these rows
-        method: Literal["weibull", "linear"] = "weibull" if automatic else "linear"
-        return float(np.quantile(self._scores(codes[some], densities[some]), part, method=method))
+        scores = self._scores(codes[some], densities[some])
+        if automatic:  # "weibull" is the expectation over new rows, the default counts these rows
+            return float(np.quantile(_without_gross(scores), part, method="weibull"))
+        return float(np.quantile(scores, part))
+
+
+def _without_gross(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return scores without those far below the others, at most `UNUSUAL` of them, rounded up."""
+    lower, median = np.quantile(scores, (0.25, 0.5))
+    n_far = int((scores < median - APART * max(1, median - lower)).sum())
+    return np.sort(scores)[min(n_far, math.ceil(UNUSUAL * len(scores))) :]
