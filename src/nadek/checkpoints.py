@@ -83,7 +83,8 @@ class SavedModel:
 def save(folder: str | os.PathLike[str], saved: SavedModel) -> None:
     """Write a model folder, replacing an older model.
 
-    All bytes are on the disk before the first file is replaced, and ``config.json`` is replaced last.
+    All bytes are on the disk before the first file is replaced, and ``config.json`` is replaced last. What stops the
+    replacing itself, such as files of another user or Ctrl-C, leaves no model.
 
     Args:
         folder: where to.
@@ -94,7 +95,8 @@ def save(folder: str | os.PathLike[str], saved: SavedModel) -> None:
         OSError: where the folder cannot be written to, or has no space.
         TypeError: on what is no `SavedModel`, on metrics that JSON does not know, and on a model that would not come
             back as what it is.
-        ValueError: on weights that are not finite. In all these cases the folder is left as it was.
+        ValueError: on weights that are not finite. In all these cases the folder is left as it was, unless files were
+            being replaced.
 
     Example:
         >>> from tempfile import TemporaryDirectory

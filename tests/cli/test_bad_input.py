@@ -20,6 +20,7 @@ import torch
 
 from nadek import checkpoints
 from nadek.cli import main
+from nadek.runs.recipe import choose_recipe
 from support.command import COLUMNS, FIT, answers, nadek, ok, write_csv
 from support.damage import edit
 from support.tables import read_matrix
@@ -610,6 +611,17 @@ def test_full_disk_in_training_resumes(table, tmp_path, full_disk, monkeypatch):
     assert [path.name for path in folder.iterdir()] == ["training.safetensors"]
     monkeypatch.undo()
     ok("fit", table, "-o", folder, *options, "--resume")
+
+
+def test_a_model_that_came_while_the_table_was_read_stays(table, survey, tmp_path, monkeypatch):
+    folder = tmp_path / "model"
+    monkeypatch.setattr(
+        "nadek.cli.fit.choose_recipe",
+        lambda *a, **options: shutil.copytree(survey, folder) and choose_recipe(*a, **options),
+    )
+    error = fails("fit", table, "-o", folder, *FIT)
+    assert error == f"{folder} already holds a model; use --force to replace it"
+    assert (folder / "model.safetensors").read_bytes() == (survey / "model.safetensors").read_bytes()
 
 
 # A training that diverges

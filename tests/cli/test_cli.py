@@ -361,6 +361,23 @@ def test_terminal_escapes_unknown_characters():
     assert out.getvalue() == b"\xfc\n\\u0142\n\\u0142\n"
 
 
+def test_names_do_not_command_the_terminal(tmp_path):
+    table, name = tmp_path / "t.csv", "\x1b]0;a\x07\x9bm\tb"
+    table.write_text(f'"{name}",c\n' + "x,1\ny,0\nz,1\n" * 5)
+    printed = [ok("fit", table, "-o", tmp_path / "model", "--epochs", "1").err]
+    printed += [ok("info", tmp_path / "model", *more).out for more in ((), ("--card",))]
+    assert all(r"\x1b]0;a\x07\x9bm" in text and not set(text) & set("\x1b\x07\x9b") for text in printed)
+
+
+def test_help_on_a_narrow_terminal_without_unicode(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    out = io.BytesIO()
+    with redirect_stdout(io.TextIOWrapper(out, "ascii")) as stream:
+        run("score", "--help")
+        stream.flush()
+    assert b"\\u2026" in out.getvalue()
+
+
 @pytest.mark.parametrize(("suffix", "magic"), [(".png", PNG), (".PNG", PNG), (".svg", b"<?xml"), (".pdf", b"%PDF")])
 def test_sample_draws_pictures(digits, tmp_path, suffix, magic):
     ok("sample", digits, "-n", "4", "-o", tmp_path / f"new{suffix}")

@@ -16,7 +16,14 @@ def folder(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("types", [{"kind": ["a"]}, "float64"]), ("empty", [[]]), ("options", 7), ("n_orderings", "x")]
+    ("key", "value"),
+    [
+        ("types", [{"kind": ["a"]}, "float64"]),
+        ("empty", [[]]),
+        ("options", 7),
+        ("n_orderings", "x"),
+        ("n_orderings", 10**13),
+    ],
 )
 def test_odd_entries_are_errors_with_name(key, value, folder):
     edit(folder / "model" / "metrics.json", lambda metrics: metrics["estimator"].update({key: value}))

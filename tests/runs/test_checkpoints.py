@@ -194,7 +194,7 @@ def kinds_for(n, levels=(0, 1)):
     return [*binary, {"levels": list(levels), "kind": "categorical"}]
 
 
-EDITS = {  # of config.json or schema.json, and what is said
+EDITS = {  # of a model's JSON, and what is said
     "config.json": [
         ({"model": {}}, "that this version can read: option model.n_variables is missing"),
         ({"model": {"n_variables": 4, "stepz": 3}}, "unknown option model.stepz; did you mean steps?"),
@@ -210,6 +210,12 @@ EDITS = {  # of config.json or schema.json, and what is said
         ({"image_shape": [2, 3]}, "schema.json: expected images of 4 pixels, found image_shape (2, 3)"),
         ({"kinds": kinds_for(3)}, "schema.json: expected 4 kinds of columns as in the model, found 3"),
         ({"kinds": kinds_for(4, ["a"])}, "schema.json: kinds[3]: expected 2 levels as in the model, found 1"),
+    ],
+    "metrics.json": [
+        (
+            {"more": json.loads("[" * 120 + "]" * 120)},
+            "expected at most 100 tables or lists within each other, found more",
+        )
     ],
 }
 

@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import socket
+import struct
 import subprocess
 from contextlib import ExitStack, closing
 from functools import partial
@@ -112,6 +114,26 @@ def test_server_answers_its_own_page_only(people, port_of):
         assert answer(port, "GET", "/", **headers)[0] == answer(port, "POST", "/", bytes(16), **headers)[0] == 403
     assert [answer(port, "POST", "/", bytes(size))[0] for size in (0, 15, 2**18 + 16)] == [413] * 3
     assert [answer(port, "GET", path)[0] for path in ("/../server.py", "/%2e%2e/server.py", "/page")] == [404] * 3
+
+
+def test_server_outlives_odd_requests(people, port_of, capfd):
+    port = port_of(make_server(load_saved(people), "people"))
+    headers = f"HTTP/1.1\r\nHost: localhost:{port}\r\nContent-Length:"
+    requests = (
+        f"POST / {headers} 16\r\n\r\nabc",
+        f"POST / {headers} {'9' * 5000}\r\n\r\n",
+        f"GET /%00 {headers} 0\r\n\r\n",
+    )
+    for request in requests:
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+            connection.sendall(request.encode())
+            connection.shutdown(socket.SHUT_WR)
+            assert b" 200 " not in connection.recv(100)
+    with socket.create_connection(("127.0.0.1", port)) as connection:  # closed with a reset
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.sendall(b"GET / ")
+    assert answer(port, "GET", "/")[0] == 200
+    assert capfd.readouterr().err == ""
 
 
 def suggestions(folder):

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nadek.cli.console import as_json_lines, say
+from nadek.cli.console import as_json_lines, say, standard_output
 
 VERBS = {
     "fit": ("fit", "Train a model on a data set or a table."),
@@ -66,6 +66,8 @@ def run_app(app: typer.Typer, name: str) -> None:
     """Run a command line; user errors take one line."""
     prefix = "" if as_json_lines() else "nadek: "
     warnings.showwarning = lambda message, *_: say(f"{prefix}{message}", level="warning")
+    if sys.stdout is not None:
+        standard_output()  # for the pages of help
     try:
         sys.exit(app(sys.argv[1:] or ["--help"], prog_name=name, standalone_mode=False))
     except UsageError as error:

@@ -45,7 +45,7 @@ def show_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
         is_number = all(re.match(r"[-+–\d]|$", row[index]) for row in rows)
         table.add_column(column, justify="right" if is_number else "left", overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(_harmless, row))
     standard_output()
     results.print(table)
 
@@ -53,7 +53,7 @@ def show_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
 def show_line(text: str) -> None:
     """Print a line without breaking it."""
     standard_output()
-    results.print(text, highlight=False, soft_wrap=True, markup=False)
+    results.print(_harmless(text), highlight=False, soft_wrap=True, markup=False)
 
 
 def as_json_lines() -> bool:
@@ -73,8 +73,13 @@ def say(
     if quiet:
         return
     if not as_json_lines():
-        messages.print(text, highlight=False, soft_wrap=True, markup=False)
+        messages.print(_harmless(text), highlight=False, soft_wrap=True, markup=False)
         return
     time = datetime.now(UTC).isoformat(timespec="milliseconds")
     line = {"time": time, "level": level, "event": event, "message": text, **more}
     messages.out(json.dumps(finite(line), allow_nan=False), highlight=False)
+
+
+def _harmless(text: str) -> str:
+    """Escape characters that a terminal obeys: a name of a stranger's column may hold them."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: repr(found[0])[1:-1], text)

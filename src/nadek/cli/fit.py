@@ -195,7 +195,7 @@ def fit(
         raise typer.BadParameter("expected a folder for the model", param_hint="--output (-o)")
     with joined(device) as (world, torch_device):
         run = replace(run, quiet=run.quiet or world.rank > 0)
-        may_be_finished = _may_be_finished(output, run, world)
+        _may_be_finished(output, run, world)
         if world.size > 1 and "-" in (data, row_options.validation):
             raise ValueError("standard input: expected a file, as several processes cannot share it")
         config = recipe_options.config
@@ -210,7 +210,7 @@ def fit(
             by_shape=config is None and data not in names(),
             where=str(config or ""),
         )
-        if may_be_finished:
+        if _may_be_finished(output, run, world):  # again: others may have worked there while the table was read
             if world.rank == 0:
                 _show_finished(finished(recipe, output, rows, held_out), output, run)
             return

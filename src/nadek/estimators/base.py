@@ -34,6 +34,9 @@ from nadek.tabular.writeback import Filling, Fillings, Uniforms
 from nadek.training.defaults import Purpose
 from nadek.utils.configs import check_choice, naming
 
+MOST_PLACES = 2**22
+"""Columns in all orderings of an estimator together, at most: a file of a stranger may ask for any number."""
+
 SHARED_OPTIONS = """effort: "quick" makes at most a third as many passes, for a first look; "thorough" up to three
             times as many, with a wider network where `NADEkImputer` has 5,000 rows or more. A ``max_iter`` goes before
             it.
@@ -209,6 +212,9 @@ class NADEkBase(SavedEstimator):
         """Set attributes that follow from network, columns and seed."""
         n_orderings = options_of(self).get("n_orderings") if n_orderings is None else n_orderings
         if n_orderings is not None:
+            places = n_orderings * self.network_.n_variables
+            if places > MOST_PLACES:
+                raise ValueError(f"n_orderings: expected at most {MOST_PLACES:,} places in all, found {places:,}")
             generator = torch.Generator().manual_seed(self._seed)
             self.orderings_ = random_orderings(n_orderings, self.network_.n_variables, generator=generator).numpy()
 

@@ -5,6 +5,7 @@ C]. Both are float32.
 """
 
 import json
+import sys
 from functools import partial
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -29,7 +30,7 @@ def make_server(saved: SavedModel, name: str, port: int = 0) -> ThreadingHTTPSer
     """Return a server of the page, on the loopback address; port 0 takes a free one."""
     check_every_ordering(saved.model.config, name)
     handler = partial(_Handler, saved.model, {"name": name, **describe(saved)})
-    return ThreadingHTTPServer(("127.0.0.1", port), handler)
+    return _Server(("127.0.0.1", port), handler)
 
 
 @evaluation_mode
@@ -37,10 +38,19 @@ def _logits(model: ConditionalModel, codes: Float[Tensor, "B D"]) -> Float[Tenso
     return torch.stack(model(codes, codes.isnan())).float()
 
 
+class _Server(ThreadingHTTPServer):
+    """Says nothing about requests that break off or make no sense."""
+
+    def handle_error(self, *request: Any) -> None:  # noqa: ANN401
+        if not isinstance(sys.exc_info()[1], OSError | ValueError):
+            super().handle_error(*request)
+
+
 class _Handler(SimpleHTTPRequestHandler):
     """Sends files of the page, and logits."""
 
     protocol_version, disable_nagle_algorithm = "HTTP/1.1", True
+    timeout = 60  # seconds that a connection may be silent
 
     def __init__(self, model: ConditionalModel, about: dict[str, Any], *connection: Any) -> None:  # noqa: ANN401
         self._model, self._about = model, about

@@ -93,8 +93,8 @@ def damage_in(path: str | os.PathLike[str], expected: str) -> Iterator[None]:
         raise ValueError(f"{path}: expected {expected}: {reason[:200]}") from error
 
 
-LARGEST_RECORD = 2**28
-"""Bytes of a record, at most."""
+LARGEST_RECORD, DEEPEST_RECORD = 2**28, 100
+"""Bytes of a record and tables within tables, at most."""
 SMALL = 2**26
 """Bytes that any compressed file may unpack to."""
 COLUMN = 2**12
@@ -165,7 +165,14 @@ def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
         record = json.loads(content.decode())
     if not isinstance(record, dict):
         raise ValueError(f"{path}: expected a JSON object, found {type(record).__name__}")
+    if _is_deeper(record, DEEPEST_RECORD):
+        raise ValueError(f"{path}: expected at most {DEEPEST_RECORD} tables or lists within each other, found more")
     return record
+
+
+def _is_deeper(value: Any, most: int) -> bool:  # noqa: ANN401 - JSON
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return most < 0 or any(_is_deeper(item, most - 1) for item in items)
 
 
 def finite(value: Any) -> Any:  # noqa: ANN401 - JSON

@@ -192,7 +192,8 @@ def _union(hints: tuple[Any, ...], value: Any, where: str) -> Any:  # noqa: ANN4
         return value
     if not isinstance(value, Mapping):
         classes = ", ".join(member.__name__ for member in members)
-        raise ValueError(f"{where}: expected a table of options, found {value!r} (in Python, one of {classes})")
+        hint = f"; known are {classes}" if dataclasses.is_dataclass(value) else ""
+        raise ValueError(f"{where}: expected a table of options, found {value!r}{hint}")
     by_kind = {getattr(member, "kind", None): member for member in members}  # the default of the field, if there is one
     kind = value.get("kind")
     if not isinstance(kind, str | None) or kind not in by_kind:
