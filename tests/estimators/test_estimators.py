@@ -1301,6 +1301,16 @@ def test_gross_errors_leave_the_automatic_threshold_alone(detector, copies):
     assert detector._threshold(codes, within, np.arange(40)) < usual - 500
 
 
+def test_a_level_that_no_row_had_stays_possible():
+    """With one more answer in all than the 270 learnt ones: 1 / (2 * 271) and 1 / (4 * 271)."""
+    rng, levels = np.random.default_rng(0), list("abcd")
+    kind = pd.Categorical(rng.choice(levels[:3], 300), categories=levels)
+    table = pd.DataFrame({"never": np.zeros(300, bool), "first": rng.random(300) < 0.5, "kind": kind})
+    odd = table[:2].assign(never=[True, False], kind=pd.Categorical(["a", "d"], categories=levels))
+    surprise = nadek.NADEk(max_iter=20, random_state=0).fit(table).explain(odd)
+    assert [surprise["never"][0], surprise["kind"][1]] == pytest.approx(np.log([2 * 271, 4 * 271]), abs=0.3)
+
+
 @pytest.mark.parametrize("spread", [1.0, 6.0])
 def test_empty_row_is_no_outlier(spread):
     table = np.exp(spread * np.random.default_rng(0).standard_normal((300, 2)))

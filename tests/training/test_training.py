@@ -32,7 +32,14 @@ from nadek.training import (
     fit,
     prepare,
 )
-from nadek.training.costs import Minibatch, batch_costs, draw_batch, prepare_validation, validation_costs
+from nadek.training.costs import (
+    Minibatch,
+    batch_costs,
+    draw_batch,
+    prepare_validation,
+    smoothing_of,
+    validation_costs,
+)
 from nadek.training.defaults import SMALL_TABLE, defaults
 from nadek.training.optimizer_steps import MuonAdamW, orthogonal
 from nadek.training.training_config import epoch_generator, plan_run
@@ -333,6 +340,27 @@ def test_l2_adds_its_gradient_to_matrices():
         assert torch.equal(penalised[name], plain[name])
     costs = [history[0].train for _, history in outcomes]
     assert costs[0] == costs[1]  # it is not in them
+
+
+@pytest.mark.parametrize("levels", [(2, 2), (2, 3)])
+def test_smoothing_is_answers_besides(levels):
+    """Of n answers c had a level: with a answers besides, best without other cells is (c + a / L) / (n + a)."""
+    x = torch.tensor([[0, 1], [0, 0], [0, torch.nan], [0, 0], [0, 0]])
+    rows = prepare(x, levels=levels)._replace(weights=torch.tensor([0.5, 1, 1, 1, 1.5]))
+    model, a = build(ModelConfig(n_variables=2, levels=levels, core=DeepConfig(hidden=(3,)), steps=1)).double(), 2.0
+    counts = [[5.0, 0.0], [3.5, 0.5, *[0.0] * (levels[1] - 2)]]
+    log_p = [((torch.tensor(c).double() + a / len(c)) / (sum(c) + a)).log() for c in counts]
+    logits = torch.cat([(one[1:] - one[0]) if len(one) == 2 else one for one in log_p])
+    with torch.no_grad():
+        for value in model.parameters():
+            value.zero_()
+        model.b.copy_(logits)
+    options = config(smoothing=a)
+    batch = Minibatch(rows, torch.ones_like(rows.shown))
+    smoothing = smoothing_of(rows, model, options)
+    costs = batch_costs(model, batch, Phase(), options, teacher=None, smoothing=smoothing, generator=seeded())
+    costs.sum().backward()
+    torch.testing.assert_close(model.b.grad, torch.zeros_like(model.b), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("stratified", [False, True])

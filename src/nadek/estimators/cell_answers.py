@@ -97,7 +97,8 @@ class CellAnswers(NADEkBase):
         It is minus the log-probability of all values that are at most as probable as that of the cell, and so compares
         cells of all columns: a yes with an age. Numbers count by their density per bin, as bins are narrow where there
         are many of them, and numbers beyond those of training by how far. A category that none of n training values was
-        has the probability 1 / (n + 1).
+        has the probability 1 / (n + 1), and about that divided by the number of levels where the type of its column
+        lists it.
 
         Args:
             X: a table [N, D].

@@ -123,6 +123,7 @@ def step_costs(
     *,
     masks: MaskDistribution = PAPER,
     teacher_logits: Float[Tensor, "B C"] | None = None,
+    smoothing: Float[Tensor, " D"] | None = None,
     steps: int | None = None,
     first: int = 0,
     recompute: bool = False,
@@ -132,7 +133,8 @@ def step_costs(
     """Return the order-agnostic cost of each row after every step from ``first`` on, in nats (Eq. 4 and 10).
 
     The targets are the hidden cells that were observed; ``missing`` was drawn from ``masks``. With a teacher it is
-    the cross-entropy with its distribution, the same aim with less noise (Hinton, Vinyals and Dean 2015).
+    the cross-entropy with its distribution, the same aim with less noise (Hinton, Vinyals and Dean 2015). The factors
+    ``smoothing`` add that with equally frequent levels (label smoothing, Szegedy and others 2016).
     """
     targets = missing if observed is None else missing & observed
     n_observed = x.shape[1] if observed is None else observed.sum(1)
@@ -145,6 +147,8 @@ def step_costs(
             cell_costs = model.variables.costs(logits, x)
         else:
             cell_costs = model.variables.cross_entropy(logits, teacher_logits.to(logits.dtype))
+        if smoothing is not None:
+            cell_costs = cell_costs + smoothing * model.variables.cross_entropy(logits, torch.zeros_like(logits))
         # a product with the 0/1 targets, not a selection: missing cells may hold anything finite, and shapes stay fixed
         costs.append(weight * (cell_costs * targets).sum(1))
     return torch.stack(costs)

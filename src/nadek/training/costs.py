@@ -67,6 +67,7 @@ def batch_costs(
     config: TrainingConfig,
     *,
     teacher: ConditionalModel | None,
+    smoothing: Float[Tensor, " D"] | None = None,
     generator: torch.Generator,
 ) -> Float[Tensor, "k B"]:
     """Return the costs of a minibatch after every step that the phase counts, with their gradient."""
@@ -87,6 +88,7 @@ def batch_costs(
                 rows.observed,
                 masks=config.mask_distribution(phase),
                 teacher_logits=teacher_logits,
+                smoothing=smoothing,
                 steps=(phase.steps or model.steps) + more,
                 first=-1 if phase.objective == "last_step" else more,
                 detached=more,
@@ -94,6 +96,17 @@ def batch_costs(
                 generator=generator,
             )
     return costs if rows.weights is None else rows.weights * costs
+
+
+def smoothing_of(rows: Rows, model: ConditionalModel, config: TrainingConfig) -> Float[Tensor, " D"] | None:
+    """Return the factors of a training's smoothing, 0 for continuous variables; None without any."""
+    if config.smoothing is None:
+        return None
+    factors = config.smoothing / (rows.counted.double() @ rows.shown.double()).clamp(min=1)
+    for j, knots in enumerate(model.variables.knots or ()):
+        if knots is not None:
+            factors[j] = 0
+    return factors.float()
 
 
 class Validation(NamedTuple):

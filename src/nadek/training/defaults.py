@@ -46,6 +46,8 @@ DROPOUT, SMALL_TABLE = 0.2, 5000
 FINE, COARSE, IMPUTATION, COARSE_IMPUTATION = (100, 2e-3), (300, 4e-3), (200, 6e-3), (400, 8e-3)
 """Batch size and learning rate, for imputation coarse ones unless the table is small. A third of the passes imputes as
 well; the likelihood of rows needs the tails of the joint distribution, which are learnt later."""
+SMOOTHING = 1.0
+"""Answers besides, one in all: a level that none of n answers had has 1 / (n + 1) divided by the number of levels."""
 LARGE_TABLE = 100_000
 """From so many rows on a density is learnt from coarse batches."""
 ROWS_BETWEEN = 8192
@@ -131,6 +133,7 @@ def defaults(
         batch_size=usual_batch_size if batch_size is None else batch_size,
         precision="bfloat16" if width >= BFLOAT16_WIDTH else "float32",
         missing="use" if imputation else "complete",
+        smoothing=SMOOTHING,
     )
 
 

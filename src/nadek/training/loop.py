@@ -21,6 +21,7 @@ from nadek.training.costs import (
     batch_costs,
     draw_batch,
     prepare_validation,
+    smoothing_of,
     takes_bfloat16,
     validation_costs,
 )
@@ -171,6 +172,7 @@ class _Run:
         if (decay := config.average_decay(len(self.train.values))) > 0:
             self.average = WeightAverage(self.model, decay, part=None if config.anneal is None else HELD_AVERAGE)
         self.optimizer = config.optimizer.build(self.model)
+        self.smoothing = smoothing_of(self.train, self.model, config)
         self._prepare_validation()
         self._use_weights()
         if self.trained and self.validation is not None:
@@ -305,7 +307,9 @@ class _Run:
     def _step(self, phase: Phase, batch: Minibatch, n_own: int, n_rows: int, dropout: torch.Generator) -> Tensor:
         """Train on the own rows of a minibatch, and return their summed costs by step."""
         model, config = self.model, self.config
-        costs = batch_costs(model, batch, phase, config, teacher=self.teacher, generator=dropout)[:, :n_own]
+        costs = batch_costs(
+            model, batch, phase, config, teacher=self.teacher, smoothing=self.smoothing, generator=dropout
+        )[:, :n_own]
         loss = costs.sum() / (len(costs) * n_rows)  # of a part of the rows, its share of the mean
         if config.l2:
             loss = loss + config.l2 / self.world.size * l2_penalty(model)

@@ -91,6 +91,9 @@ class TrainingConfig:
         anneal: let validation choose the number of epochs. Of two phases the first keeps the full learning rate until
             it gains little (`held_epochs`); the second takes so large a part of its epochs, while the rate falls. The
             phases' own epochs are the most. None: as many as the phases say.
+        smoothing: answers that each binary and categorical variable is taken to have had besides, spread evenly over
+            its levels, so that none is impossible. They count in the costs of training, not in
+            those of validation, and not under the fixed_order objective.
         mirror: height and width of images; half of each minibatch is mirrored left to right. None mirrors nothing.
         missing: what to do with missing values, in validation rows too. "use": they are never read and never a target,
             right where it is chance which are missing. "complete": for the second half of the run the model draws them
@@ -118,6 +121,7 @@ class TrainingConfig:
     patience: int | None = None
     validate_every: int = 1
     anneal: float | None = None
+    smoothing: float | None = None
     mirror: tuple[int, int] | None = None
     missing: Literal["use", "complete"] = "use"
     seed: int = 0
@@ -125,7 +129,7 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         convert_options(self)
         check_range(self, "batch_size", "validate_every", "stride", "patience", least=1)
-        check_range(self, "seed", "l2", least=0)
+        check_range(self, "seed", "l2", "smoothing", least=0)
         check_range(self, "ema_decay", "tilt", least=0, below=1)
         if self.mirror is not None and min(self.mirror) < 1:
             raise ValueError(f"mirror: expected the height and width of an image, found {self.mirror}")
