@@ -93,6 +93,17 @@ def test_most_numbers_beyond_training_are_told():
         encode_table(read_array(other[:9]), columns)
 
 
+@pytest.mark.parametrize(("change", "told"), [(0, True), (100, False)])
+def test_row_numbers_are_told(change, told):
+    numbers = np.random.default_rng(0).permutation(np.arange(1000, 1040)).astype(float)
+    numbers[3] += change
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        learn_columns(read_frame(pd.DataFrame({"id": numbers, "age": numbers % 7})), OPTIONS, keep_empty=False)
+    message = 'these only count the rows, but are learnt as numbers: 1000 to 1039 in column "id"'
+    assert any(message in str(one.message) for one in caught) == told
+
+
 def test_lone_fractions_are_told():
     counts = np.random.default_rng(0).poisson(30, (400, 4)).astype(float)
     counts[5, 0], counts[7, 0], counts[:9, 1], counts[:, 2] = 3.2, 12.5, 0.5, counts[:, 2] + 0.5

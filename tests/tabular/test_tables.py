@@ -280,6 +280,11 @@ def test_csv_names_the_first_wrong_cell(csv_file, text, said):
             "sex;bp, kPa\nf;12,5\nm;13,1\n",
             "the first rows have as many cells each by ',' and ';': --delimiter says which",
         ),
+        (
+            "a b c\n0 1 0\n1 1 0\n",
+            "the first rows have 3 words each: say --delimiter ' ' if spaces separate them, --delimiter , if each"
+            " row is one cell",
+        ),
         ("a;b,c\n", "expected rows, found only a header"),
         ("a,b,a,c,c\n0,1,0,1,0\n", 'expected every column name once, found more of "a", "c"'),
         ("a,4,5,,\n0,1,0,1,1\n", 'expected every column name once, found more of ""'),  # others have numbers for names

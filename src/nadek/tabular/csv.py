@@ -52,7 +52,7 @@ class CsvFormat:
             numbers stand above a table of 0 and 1.
         delimiter: what separates cells. By rule the first line names it (``sep=;``), or it is the one of comma,
             semicolon, tab and bar that cuts the first rows into the same number of cells; two such are an error, unless
-            one of these rows has a quote.
+            one of these rows has a quote. So are spaces that cut a new table where none of these does.
         decimal: what stands before the decimals of a number. By rule a point, and between semicolons a comma in columns
             without points.
     """
@@ -91,7 +91,7 @@ def read_csv(
         remedy = "; gzip -d unpacks it" if head[:2] == b"\x1f\x8b" else ANEW.format(encoding)
         raise ValueError(f"{where}: {NO_TEXT}: {error}{remedy}") from None
     n_decoded = len(head) - len(decoder.getstate()[0])
-    text, delimiter = _split_delimiter(text, where, form.delimiter)
+    text, delimiter = _split_delimiter(text, where, form.delimiter, is_known=model is not None)
     first, body = _split_first(text, where, delimiter)
     count(len(first))
 
@@ -174,8 +174,11 @@ def _number(word: str, table: Table) -> float | None:
     return number(point(word) if table.decimal_commas else word)
 
 
-def _split_delimiter(text: str, where: str, delimiter: str | None) -> tuple[str, str]:
-    """Return the text below a line that names the delimiter, and the delimiter."""
+def _split_delimiter(text: str, where: str, delimiter: str | None, *, is_known: bool) -> tuple[str, str]:
+    """Return the text below a line that names the delimiter, and the delimiter.
+
+    Spaces are asked about where no other delimiter cuts a table for a new model.
+    """
     if named := _SEPARATOR_LINE.match(text):
         return text[named.end() :], delimiter or named[1]
     if delimiter is not None:
@@ -187,6 +190,10 @@ def _split_delimiter(text: str, where: str, delimiter: str | None) -> tuple[str,
     if len(even) > 1 and lines[1].strip() and '"' not in "".join(lines):
         names = " and ".join(map(repr, even))
         raise ValueError(f"{where}: the first rows have as many cells each by {names}: --delimiter says which")
+    blanks = [] if cutting or is_known else _lengths(lines, " ")
+    if len(blanks) > 1 and blanks[0] > 1 and len(set(blanks)) == 1:
+        options = "--delimiter ' ' if spaces separate them, --delimiter , if each row is one cell"
+        raise ValueError(f"{where}: the first rows have {blanks[0]} words each: say {options}")
     return text, (even or cutting or [","])[0]
 
 

@@ -18,7 +18,7 @@ from nadek.tabular.columns.text_hints import hint_of_units
 from nadek.tabular.columns.types import MOST_LEVELS
 from nadek.tabular.encode import texts_of
 from nadek.tabular.frames import categories_in, is_categorical, is_ordered
-from nadek.tabular.missing_codes import counts_of_codes, lone_fractions
+from nadek.tabular.missing_codes import counts_of_codes, lone_fractions, row_counts
 from nadek.tabular.names import chosen_columns, first_columns
 from nadek.tabular.schema import Schema
 from nadek.tabular.skipped_questions import skipped_columns
@@ -169,6 +169,8 @@ def warn_of_doubts(table: Table, columns: Mapping[int, Column | None]) -> None:
     broken = {f"in {place}": lone_fractions(table, j, column) for place, (j, column) in learnt.items()}
     message = "hardly another number of these columns has a fraction, but now filled-in ones have"
     _warn_of(table, broken, message, "if they are slips, correct them")
+    counts = {f"in {place}": row_counts(table, j, column) for place, (j, column) in learnt.items()}
+    _warn_of(table, counts, "these only count the rows, but are learnt as numbers", "if they mean nothing, drop them")
     alike = {f"in {place}": alike_levels(column) for place, (_, column) in learnt.items()}
     message = "these differ in spaces or capital letters only, but are learnt as different answers"
     _warn_of(table, alike, message, "if they are the same, write them alike")

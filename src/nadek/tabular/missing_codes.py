@@ -1,4 +1,4 @@
-"""Numbers and dates that may stand for missing cells, such as -99 among ages, and slips such as 3.2 among counts."""
+"""Numbers that are no measurements: codes for missing cells such as -99, slips such as 3.2 among counts, row counts."""
 
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
@@ -13,6 +13,8 @@ CODES = tuple(
 """Numbers of 1 to 9 digits that stand for "refused", "does not know" and the like: 95 to 99, 66, 77 and 88."""
 MOST_CODES = 4
 """Codes of a column; more of them are numbers."""
+FEWEST_COUNTED = 20
+"""Rows that a column may only count; fewer may be measured one by one."""
 MOST_BROKEN = 3
 """Slips of a column of whole numbers; more of them are numbers."""
 DATE_CODES = np.array(["1900-01-01", "1970-01-01", "2999-12-31", "9999-12-31"], dtype="M8[D]")
@@ -34,6 +36,15 @@ def lone_fractions(table: Table, j: int, column: Column) -> list[str]:
     numbers = numbers_of(_training_cells(table, j, column), name=table.labels[j])
     broken = numbers[numbers != np.floor(numbers)]
     return [shown(number) for number in broken] if len(broken) <= min(MOST_BROKEN, len(numbers) / 100) else []
+
+
+def row_counts(table: Table, j: int, column: Column) -> list[str]:
+    """Return the ends of the numbers of a training column that only counts the rows, in any order."""
+    if not isinstance(column, Numeric) or column.unit is not None or not column.integer or len(table) < FEWEST_COUNTED:
+        return []
+    numbers = np.unique(numbers_of(_training_cells(table, j, column), name=table.labels[j]))
+    counts = len(numbers) == len(table) == numbers[-1] - numbers[0] + 1
+    return [f"{shown(numbers[0])} to {shown(numbers[-1])}"] if counts else []
 
 
 def _training_cells(table: Table, j: int, column: Numeric) -> Cells:
