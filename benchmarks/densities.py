@@ -42,7 +42,7 @@ FEW_ROWS = 1000
 """In tables of fewer rows nadek is also asked without each of `PARTS`."""
 PARTS: dict[str, tuple[str, Any]] = {
     "unordered": ("nadek.models.ordinal_kernel.MIN_LEVELS", 1 + MOST_LEVELS),
-    "unguessed": ("nadek.training.defaults.FACTORS", 0),
+    "unguessed": ("nadek.training.defaults.MOST_FACTORS", 0),
 }
 """What takes a part of the defaults away."""
 COMPONENTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)

@@ -342,6 +342,12 @@ def test_l2_adds_its_gradient_to_matrices():
     assert costs[0] == costs[1]  # it is not in them
 
 
+@pytest.mark.parametrize(("n_ordered", "n_factors"), [(0, None), (1, 11), (20, 12), (100, 50), (300, 64)])
+def test_many_ordered_variables_have_many_factors(n_ordered, n_factors):
+    model, _ = defaults(500, (*[6] * n_ordered, *[2] * 10), ordinal=range(n_ordered))
+    assert model.factors == n_factors
+
+
 @pytest.mark.parametrize("levels", [(2, 2), (2, 3)])
 def test_smoothing_is_answers_besides(levels):
     """Of n answers c had a level: with a answers besides, best without other cells is (c + a / L) / (n + a)."""

@@ -81,5 +81,5 @@ def say(
 
 
 def _harmless(text: str) -> str:
-    """Escape characters that a terminal obeys: a name of a stranger's column may hold them."""
+    """Escape what a terminal obeys, which names of columns may hold."""
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: repr(found[0])[1:-1], text)

@@ -145,7 +145,7 @@ class NADEkOutlierDetector(OutlierMixin, CellAnswers):
 
 
 def _without_gross(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return scores without those far below the others, at most `UNUSUAL` of them, rounded up."""
+    """Leave out scores far below the others, at most `UNUSUAL`."""
     lower, median = np.quantile(scores, (0.25, 0.5))
     n_far = int((scores < median - APART * max(1, median - lower)).sum())
     return np.sort(scores)[min(n_far, math.ceil(UNUSUAL * len(scores))) :]

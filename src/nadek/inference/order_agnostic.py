@@ -6,7 +6,7 @@ Equation numbers are those of the paper: Raiko, Yao, Cho and Bengio (2014).
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -124,22 +124,20 @@ def step_costs(
     masks: MaskDistribution = PAPER,
     teacher_logits: Float[Tensor, "B C"] | None = None,
     smoothing: Float[Tensor, " D"] | None = None,
-    steps: int | None = None,
     first: int = 0,
-    recompute: bool = False,
-    detached: int = 0,
-    generator: torch.Generator | None = None,
+    **options: Any,  # noqa: ANN401 - of the forward pass
 ) -> Float[Tensor, "k B"]:
     """Return the order-agnostic cost of each row after every step from ``first`` on, in nats (Eq. 4 and 10).
 
     The targets are the hidden cells that were observed; ``missing`` was drawn from ``masks``. With a teacher it is
     the cross-entropy with its distribution, the same aim with less noise (Hinton, Vinyals and Dean 2015). The factors
-    ``smoothing`` add that with equally frequent levels (label smoothing, Szegedy and others 2016).
+    ``smoothing`` add that with equally frequent levels (label smoothing, Szegedy and others 2016). The ``options`` are
+    those of `IterativeNADE.forward`.
     """
     targets = missing if observed is None else missing & observed
     n_observed = x.shape[1] if observed is None else observed.sum(1)
     weight = masks.weight(targets.sum(1), n_observed, dtype=_precise(model.b.dtype))
-    outputs = model(x, missing, steps=steps, recompute=recompute, detached=detached, generator=generator)
+    outputs = model(x, missing, **options)
     costs = list[Tensor]()
     for output in outputs[first:]:
         logits = output.to(_precise(output.dtype))

@@ -39,7 +39,7 @@ def _logits(model: ConditionalModel, codes: Float[Tensor, "B D"]) -> Float[Tenso
 
 
 class _Server(ThreadingHTTPServer):
-    """Says nothing about requests that break off or make no sense."""
+    """Server without messages about broken requests."""
 
     def handle_error(self, *request: Any) -> None:  # noqa: ANN401
         if not isinstance(sys.exc_info()[1], OSError | ValueError):

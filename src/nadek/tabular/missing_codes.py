@@ -39,7 +39,7 @@ def lone_fractions(table: Table, j: int, column: Column) -> list[str]:
 
 
 def row_counts(table: Table, j: int, column: Column) -> list[str]:
-    """Return the ends of the numbers of a training column that only counts the rows, in any order."""
+    """Return the ends of numbers that only count the rows of training, in any order."""
     if not isinstance(column, Numeric) or column.unit is not None or not column.integer or len(table) < FEWEST_COUNTED:
         return []
     numbers = np.unique(numbers_of(_training_cells(table, j, column), name=table.labels[j]))

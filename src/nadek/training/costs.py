@@ -99,7 +99,7 @@ def batch_costs(
 
 
 def smoothing_of(rows: Rows, model: ConditionalModel, config: TrainingConfig) -> Float[Tensor, " D"] | None:
-    """Return the factors of a training's smoothing, 0 for continuous variables; None without any."""
+    """Return the factors of smoothing, 0 for continuous variables."""
     if config.smoothing is None:
         return None
     factors = config.smoothing / (rows.counted.double() @ rows.shown.double()).clamp(min=1)

@@ -23,8 +23,9 @@ EFFORTS: dict[Effort, float] = {"quick": 1 / 3, "default": 1.0, "thorough": 3.0}
 
 STEPS, STEPS_OF_NUMBERS = 3, 2
 """Refining steps; imputation takes fewer in tables with numbers, whose first guess is good."""
-FACTORS = 12
-"""Factors of the first guess, which tables with numbers have; at most one for each of its features."""
+FACTORS, MOST_FACTORS = 12, 64
+"""Factors of the first guess, which tables with numbers have: half as many as ordered variables, from the first to the
+second, and at most one for each feature. Hundreds of columns of which a few others tell each take many."""
 NUMBER_TRUST = 0.75
 """Part of the sharpness of the guess at numbers that comes from the observed cells."""
 CATEGORY_TRUST, SURE_ROWS = 0.5, 500
@@ -141,7 +142,7 @@ def _factors(levels: Sequence[int], ordinal: Sequence[int]) -> int | None:
     """Return the number of factors of the first guess; None for no guess."""
     ordered = {j for j in ordinal if levels[j] > 2}
     n_features = sum(1 if j in ordered else max(1, n - 1) for j, n in enumerate(levels))
-    return min(FACTORS, n_features) if ordered else None
+    return min(n_features, MOST_FACTORS, max(FACTORS, len(ordered) // 2)) if ordered else None
 
 
 def _width(n_rows: int, levels: Sequence[int], knots: Knots, purpose: Purpose, effort: Effort) -> int:
@@ -171,7 +172,7 @@ def _pace(n_rows: int, purpose: Purpose) -> tuple[int, float]:
 
 
 def _epochs(n_rows: int, n_variables: int, purpose: Purpose, length: float) -> int:
-    """Return the number of epochs that reads the usual number of rows."""
+    """Return the usual number of epochs."""
     n_read = ROWS_DENSITY
     if purpose == "imputation":
         n_read = min(2 * ROWS_IMPUTATION, max(ROWS_IMPUTATION, ROWS_A_COLUMN * n_variables))
@@ -180,10 +181,10 @@ def _epochs(n_rows: int, n_variables: int, purpose: Purpose, length: float) -> i
 
 
 def _fixed(n_rows: int, epochs: int, steps: int, purpose: Purpose) -> TrainingConfig:
-    """Return phases of a given length: the cost after one step, then after all.
+    """Return phases of a given length.
 
-    The first phase costs a part of the time and, on validation rows, next to no quality. It takes half of the epochs
-    with three steps, two thirds with two.
+    They count the cost after one step, then after all. The first phase costs a part of the time and, on validation
+    rows, next to no quality. It takes half of the epochs with three steps, two thirds with two.
     """
     last_masks: MaskLaw | None = "holes" if purpose == "imputation" else None
     first_masks = last_masks if n_rows < SMALL_TABLE else "holes"
@@ -195,7 +196,10 @@ def _fixed(n_rows: int, epochs: int, steps: int, purpose: Purpose) -> TrainingCo
 
 
 def _by_validation(n_rows: int, n_levels: int, epochs: int, length: float) -> TrainingConfig:
-    """Return phases whose length validation chooses: the cost after one step at the full rate, then after all."""
+    """Return phases whose length validation chooses.
+
+    They count the cost after one step at the full rate, then after all.
+    """
     most = round(length * MAX_EPOCHS)
     anneal = min(ANNEAL[1], max(ANNEAL[0], n_levels / ANNEAL_LEVELS))
     falling = Phase(epochs=math.ceil(anneal * most), masks="holes")
@@ -204,6 +208,6 @@ def _by_validation(n_rows: int, n_levels: int, epochs: int, length: float) -> Tr
 
 
 def _validated(training: TrainingConfig, n_rows: int, epochs: int, between: int) -> TrainingConfig:
-    """Return a training with validations at least so many rows apart, at most ten times, and early stopping."""
+    """Return a training with early stopping, and with validations so many rows apart."""
     every = max(1, min(between // n_rows, epochs // 10))
     return replace(training, validate_every=every, patience=max(5, round(PATIENCE * epochs / every)))

@@ -8,8 +8,8 @@ from nadek.models.first_guess import FactorAnalysis
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.training.prepare import Rows
 
-MOST_ROWS = 4000
-"""Rows to learn from: a factor analysis has few constants."""
+MOST_ROWS, MOST_SCORES = 4000, 100_000
+"""Rows to learn from, and their factors together: a factor analysis has few constants."""
 ROUNDS = 30
 """Rounds of expectation maximisation."""
 MOST_RIDGE = 20
@@ -23,7 +23,8 @@ def fit_factors(network: IterativeNADE, rows: Rows) -> None:
     """Estimate the first guess of a network from training rows; missing cells are left out."""
     guess = network.first_guess
     assert guess is not None
-    some = rows.select(slice(None, None, -(-len(rows.values) // MOST_ROWS)))
+    most = min(MOST_ROWS, MOST_SCORES // guess.rank)
+    some = rows.select(slice(None, None, -(-len(rows.values) // most)))
     variables, shown = network.variables, some.shown
     columns, weights = variables.encode(some.values).double() * variables.expand(shown), some.counted.double()
     count = weights @ variables.expand(shown).double()
