@@ -214,7 +214,7 @@ def test_observed_dates_keep_their_nanoseconds():
 )
 def test_date_objects_are_filled_in_kind(kind):
     cells = [*(kind(2024, 1, day) for day in range(1, 29)), None]
-    frame = pd.DataFrame({"day": pd.Series(cells, dtype=object), "n": range(29)})
+    frame = pd.DataFrame({"day": pd.Series(cells, dtype=object), "n": range(0, 58, 2)})
     imputer = NADEkImputer(max_iter=1, random_state=0).fit(frame)
     for days in (imputer.transform(frame)["day"], imputer.fit_transform(frame.to_numpy())[:, 0]):
         assert len({(type(day), getattr(day, "tzinfo", None)) for day in (cells[0], *days)}) == 1
