@@ -23,7 +23,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import torch
-from scipy.sparse import coo_array, csc_matrix, csr_array
+from scipy.sparse import coo_array, csc_matrix, csr_array, dok_array
 from scipy.stats import chisquare
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
@@ -455,7 +455,7 @@ def test_arrays_keep_their_type(copies, dtype):
     assert nadek.NADEk(**QUICK).fit(table).sample(4).dtype == table.dtype
 
 
-@pytest.mark.parametrize("sparse", [csr_array, coo_array, csc_matrix])
+@pytest.mark.parametrize("sparse", [csr_array, coo_array, csc_matrix, dok_array])
 def test_sparse_matrices_are_read_as_dense_ones(copies, holed, sparse):
     dense, stored = (nadek.NADEk(**QUICK).fit(kind(copies), X_val=kind(copies)) for kind in (np.array, sparse))
     np.testing.assert_array_equal(stored.score_samples(sparse(holed)), dense.score_samples(holed))

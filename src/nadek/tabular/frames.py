@@ -30,8 +30,6 @@ def plain_table(X: MatrixLike) -> Any:  # noqa: ANN401 - a native frame or somet
     native: Any = nw.to_native(X, pass_through=True)
     if isinstance(native, str | os.PathLike):
         raise TypeError(f"expected a table, found the path {str(native)!r}: read it first, as with pandas.read_csv")
-    if isinstance(native, Mapping):
-        raise TypeError("expected a table, found a dictionary: pandas.DataFrame(X) makes one of its columns")
     if isinstance(X, LazyFrame) or nw.dependencies.is_polars_lazyframe(native):
         raise TypeError("expected a table with its rows at hand, found a lazy frame: call collect() on it")
     arrow = nw.dependencies.get_pyarrow()
@@ -39,6 +37,8 @@ def plain_table(X: MatrixLike) -> Any:  # noqa: ANN401 - a native frame or somet
         return arrow.Table.from_batches([native])
     if hasattr(native, "toarray"):  # sparse: cells that it does not store are 0, and not missing
         return native.toarray()
+    if isinstance(native, Mapping):
+        raise TypeError("expected a table, found a dictionary: pandas.DataFrame(X) makes one of its columns")
     if isinstance(native, np.ma.MaskedArray) and native.dtype.names is None:
         return empty_cells(native.data, np.ma.getmaskarray(native))
     if isinstance(native, Sequence) and np.asarray(native).dtype.kind in "US":
