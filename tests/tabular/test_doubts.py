@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from nadek.tabular.csv import read_csv
+from nadek.tabular.doubtful_numbers import missing_codes, missing_dates
 from nadek.tabular.encode import encode_table
 from nadek.tabular.frames import read_array, read_frame
 from nadek.tabular.learn_schema import learn_columns, learn_schema
-from nadek.tabular.missing_codes import missing_codes, missing_dates
 from nadek.tabular.user_options import Choices
 
 OPTIONS = {"n_bins": 16, "categorical_features": [], "numeric_features": []}

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from nadek.tabular.columns import Column, Numeric, Unknown, encode, is_new
 from nadek.tabular.columns.parsing import listed, shown
-from nadek.tabular.missing_codes import far_codes
+from nadek.tabular.doubtful_numbers import far_codes
 from nadek.tabular.names import first_columns, places_of
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table

@@ -16,9 +16,9 @@ from nadek.tabular.columns.infer import NO_VALUE, Declared, TickedColumnError, U
 from nadek.tabular.columns.parsing import LARGEST_EXACT, MixedColumnError, shown
 from nadek.tabular.columns.text_hints import hint_of_units
 from nadek.tabular.columns.types import MOST_LEVELS
+from nadek.tabular.doubtful_numbers import counts_of_codes, lone_fractions, row_counts
 from nadek.tabular.encode import texts_of
 from nadek.tabular.frames import categories_in, is_categorical, is_ordered
-from nadek.tabular.missing_codes import counts_of_codes, lone_fractions, row_counts
 from nadek.tabular.names import chosen_columns, first_columns
 from nadek.tabular.schema import Schema
 from nadek.tabular.skipped_questions import skipped_columns

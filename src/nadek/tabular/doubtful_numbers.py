@@ -40,10 +40,10 @@ def lone_fractions(table: Table, j: int, column: Column) -> list[str]:
 
 def row_counts(table: Table, j: int, column: Column) -> list[str]:
     """Return the ends of numbers that only count the rows of training, in any order."""
-    if not isinstance(column, Numeric) or column.unit is not None or not column.integer or len(table) < FEWEST_COUNTED:
+    if not isinstance(column, Numeric) or column.unit is not None or column.high - column.low + 1 != len(table):
         return []
     numbers = np.unique(numbers_of(_training_cells(table, j, column), name=table.labels[j]))
-    counts = len(numbers) == len(table) == numbers[-1] - numbers[0] + 1
+    counts = column.integer and numbers[-1] - numbers[0] + 1 == len(numbers) == len(table) >= FEWEST_COUNTED
     return [f"{shown(numbers[0])} to {shown(numbers[-1])}"] if counts else []
 
 
